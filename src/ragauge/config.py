@@ -52,6 +52,7 @@ class _Written(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     min_n: Annotated[int, Meta(ge=1)] = 5
     store: str | None = None
     suite: str | None = None
+    store_author: bool = False
     runs_dir: str | None = None
     system: dict[str, Any] = {}
     embed: str | None = None
@@ -107,9 +108,9 @@ def load_config(path: Path) -> Config:
             "bad-config",
             f"{error}",
             hint="keys: gold, trace, profile, dialect, k, metrics, chunks, corpus, baseline, "
-            "store, suite, runs_dir, relevance_level, ignore_case, min_n, [system], [gates], "
-            "[[waivers]] with gate, reason and expires (a date, YYYY-MM-DD), [refusal] patterns, "
-            "[citation] mode and window, embed, embed_cache, [embedders.NAME] settings, "
+            "store, suite, store_author, runs_dir, relevance_level, ignore_case, min_n, [system], "
+            "[gates], [[waivers]] with gate, reason and expires (a date, YYYY-MM-DD), [refusal] "
+            "patterns, [citation] mode and window, embed, embed_cache, [embedders.NAME] settings, "
             "[bands.ID] stable, target and risk",
             place=Place(name),
         ) from error

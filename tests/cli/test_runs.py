@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from ragauge.cli import options
 from ragauge.model.run import Store
 from ragauge.store import runs as run_store
 from tests.support.command import GOLD, TRACES, Folder
+from tests.support.read_only import open_folder, read_only
 from tests.support.stored_runs import MORE_GOLD, URL, WRONG, change, put, put_half
 
 EVIL = "evil\x1b[2J\nname\u202e"
@@ -327,6 +329,237 @@ def test_incomplete_runs_are_deleted_together(few: Store, folder: Folder) -> Non
     assert [run.run_id for run in few.runs()] == ["first", "second", "third"]
     done = folder.run("runs", "delete", "--incomplete", "--yes")
     assert (done.exit_code, "no run" in done.err) == (0, True)
+
+
+NOW = "1770000000"  # 2026-02-02T02:40:00Z
+
+
+@pytest.fixture
+def dated(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """Runs of five days in January and one of another suite; the third one is tagged."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", NOW)
+    for day in (1, 5, 10, 20, 30):
+        put(store, f"day-{day}", day=day, tags=("keep-it",) if day == 10 else ())
+    put(store, "other", day=2, suite="big")
+    return store
+
+
+def left(store: Store) -> list[str]:
+    return [run.run_id for run in store.runs()]
+
+
+def test_runs_older_than_an_age_are_deleted(dated: Store, folder: Folder) -> None:
+    """2 February less 20 days is 13 January; the run of the 10th has a tag."""
+    done = folder.run("runs", "delete", "--older-than", "20d", "--yes")
+    assert done.exit_code == 0
+    assert done.err.splitlines() == [
+        "kept day-10: it has the tag keep-it", "deleted day-1", "deleted other", "deleted day-5",
+    ]  # fmt: skip
+    assert left(dated) == ["day-10", "day-20", "day-30"]
+    done = folder.run("runs", "delete", "--older-than", "3w", "--yes")
+    assert "no run in sqlite:///ragauge.db fits --older-than: nothing was deleted" in done.err
+    assert done.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("age", "oldest"),
+    [("30d", "day-5"), ("4w", "day-10"), ("75H", "day-30"), ("74h", None)],
+)
+def test_an_age_is_counted_in_hours_days_or_weeks(
+    dated: Store, folder: Folder, age: str, oldest: str | None
+) -> None:
+    """From 02:40 on 2 February: 30 days before is 3 January, 74 hours before is 30 January 00:40.
+
+    The run of a day is of its first minute.
+    """
+    dated.untag("keep-it")
+    folder.run("runs", "delete", "--older-than", age, "--suite", "default", "--yes")
+    assert next((run for run in left(dated) if run != "other"), None) == oldest
+
+
+@pytest.mark.parametrize("age", ["", "d", "30", "30m", "-1d", "1.5d", "٣d", "9999999d", "30 d"])
+def test_what_is_no_age_is_refused(dated: Store, folder: Folder, age: str) -> None:
+    done = folder.run("runs", "delete", "--older-than", age, "--yes")
+    assert (done.exit_code, done.codes) == (2, {"usage"})
+    assert len(left(dated)) == 6
+
+
+def test_the_newest_runs_of_each_suite_are_kept(dated: Store, folder: Folder) -> None:
+    """Of `default` the newest two, of `big` its only one; the tagged run counts among them."""
+    put_half(dated, "half", day=1)
+    assert folder.run("runs", "delete", "--keep", "2", "--yes").exit_code == 0
+    assert left(dated) == ["half", "other", "day-10", "day-20", "day-30"]
+    assert folder.run("runs", "delete", "--keep", "1", "--suite", "big", "--yes").exit_code == 0
+    assert folder.run("runs", "delete", "--keep", "0", "--yes").exit_code == 2
+
+
+def test_conditions_together_choose_what_fits_all(dated: Store, folder: Folder) -> None:
+    put_half(dated, "half", day=1)
+    put_half(dated, "now", day=31)
+    folder.run("runs", "delete", "--incomplete", "--older-than", "7d", "--yes")
+    assert left(dated) == ["day-1", "other", "day-5", "day-10", "day-20", "day-30", "now"]
+    # More than 20 days old are the 1st and the 5th; the newest four begin with the 5th.
+    folder.run("runs", "delete", "--older-than", "20d", "--keep", "4", "--yes")
+    assert left(dated) == ["other", "day-5", "day-10", "day-20", "day-30", "now"]
+
+
+def test_a_dry_run_lists_and_deletes_nothing(dated: Store, folder: Folder) -> None:
+    done = folder.run("runs", "delete", "--older-than", "20d", "--dry-run")
+    assert done.exit_code == 0
+    assert [line.split()[0] for line in done.out.splitlines()[2:]] == ["day-1", "other", "day-5"]
+    assert "kept day-10" in done.err
+    assert "3 runs would be deleted; nothing was" in done.err
+    assert len(left(dated)) == 6
+    done = folder.run("runs", "delete", "day-1", "--dry-run")
+    assert "1 run would be deleted" in done.err
+    assert len(left(dated)) == 6
+
+
+def test_baselines_are_never_chosen(dated: Store, folder: Folder) -> None:
+    folder.run("baseline", "set", "day-1")
+    folder.run("runs", "delete", "--older-than", "0h", "--yes", "--force")
+    assert left(dated) == ["day-1", "day-10"]
+
+
+def test_the_baseline_of_the_configuration_is_never_chosen(dated: Store, folder: Folder) -> None:
+    """It is named by its id, and has no tag."""
+    folder.write("ragauge.toml", 'baseline = "day-5"\n')
+    done = folder.run("runs", "delete", "--older-than", "0h", "--yes")
+    assert "kept day-5: it is the baseline of ragauge.toml" in done.err
+    assert left(dated) == ["day-5", "day-10"]
+    folder.write("ragauge.toml", 'baseline = "nothing-stored"\n')
+    folder.run("runs", "delete", "--older-than", "0h", "--yes")
+    assert left(dated) == ["day-10"]
+
+
+def test_names_and_ages_do_not_mix(dated: Store, folder: Folder) -> None:
+    for more in (("--older-than", "1d"), ("--keep", "1")):
+        done = folder.run("runs", "delete", "day-1", *more, "--yes")
+        assert (done.exit_code, done.codes) == (2, {"usage"})
+    assert len(left(dated)) == 6
+
+
+def test_the_terminal_lists_what_goes(
+    dated: Store, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_a_terminal(monkeypatch, "y\n")
+    done = folder.run("runs", "delete", "--keep", "4")
+    assert "day-1, 2026-01-01T00:00:00Z, 3 results" in done.err
+    assert "delete 1 run?" in done.err
+    assert len(left(dated)) == 5
+
+
+# --- runs compact
+
+
+def test_a_store_is_compacted(store: Store, folder: Folder) -> None:
+    put(store, "small")
+    rows = [{**TRACES[0], "answer_json": {"claim": str(i) * 3000, "citations": []}, "seed": str(i)}
+            for i in range(2000)]  # fmt: skip
+    put(store, "large", rows, day=2)
+    store.delete("large")
+    store.close()
+    before = Path("ragauge.db").stat().st_size
+    done = folder.run("runs", "compact")
+    after = Path("ragauge.db").stat().st_size
+    assert done.exit_code == 0
+    assert after < before / 2
+    megabytes = [f"{size / 1e6:.1f} MB" for size in (after, before)]
+    assert done.err == "compacted sqlite:///ragauge.db: {}, before {}\n".format(*megabytes)
+    assert folder.run("runs", "show", "small").exit_code == 0
+
+
+# --- stores that may not be written to
+
+
+def test_a_read_only_store_is_listed_shown_compared_and_exported(
+    stored: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_folder() as reached:
+        shutil.copy(stored, reached)
+        monkeypatch.chdir(reached)
+        with read_only(reached):
+            for words in (
+                ("runs", "list"), ("runs", "show", "first"), ("history", "precision"),
+                ("compare", "first", "second"), ("rescore", "first"),
+                ("runs", "export", "first", "-o", "-"),
+                ("runs", "show", "first", "--question", "A1"),
+            ):  # fmt: skip
+                done = folder.run(*words)
+                assert done.exit_code == 0, (words, done.err)
+                assert [path.name for path in reached.iterdir()] == ["ragauge.db"]
+            for writing in (
+                ("runs", "tag", "first", "x"), ("runs", "delete", "first", "--yes"),
+                ("runs", "compact"), ("baseline", "set", "first"),
+            ):  # fmt: skip
+                done = folder.run(*writing)
+                assert done.codes == {"store-unavailable"}, (writing, done.err)
+                assert "is read-only" in done.err
+        monkeypatch.chdir(folder.path)
+
+
+# --- where a run comes from
+
+
+def test_branch_and_changes_are_shown(store: Store, folder: Folder) -> None:
+    commit = "0123456789abcdef"
+    put(store, "clean", commit_hash=commit, branch="main", dirty=False)
+    put(store, "dirty", commit_hash=commit, branch=EVIL, author="A. Nyone", dirty=True, day=2)
+    shown = folder.run("runs", "show", "clean").out
+    assert f"commit     {commit}\nbranch     main\n" in shown
+    shown = folder.run("runs", "show", "dirty").out
+    assert f"commit     {commit}, with files changed since\n" in shown
+    assert f"branch     {SAFE}\nauthor     A. Nyone\n" in shown
+    entries = json.loads(folder.run("runs", "list", "--format", "json").out)["runs"]
+    assert [(run["branch"], run["author"], run["dirty"]) for run in entries] == [
+        ("main", None, False), (EVIL, "A. Nyone", True),
+    ]  # fmt: skip
+
+
+def test_the_list_has_the_branch_where_one_is_known(
+    few: Store, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    narrow(monkeypatch, 200)
+    assert "branch" not in folder.run("runs", "list").out
+    put(few, "now", commit_hash="0123456789abcdef", branch="main", dirty=True, day=9)
+    lines = folder.run("runs", "list").out.splitlines()
+    assert "branch  commit" in lines[0]
+    assert "main    01234567+" in lines[-1]
+
+
+def test_an_exported_run_takes_its_branch_along(few: Store, folder: Folder) -> None:
+    put(few, "now", commit_hash="0123", branch="main", author="A. Nyone", dirty=False, day=9)
+    folder.run("runs", "export", "now", "-o", "run.jsonl")
+    folder.run("runs", "import", "run.jsonl", "--store", "sqlite:///other.db")
+    with run_store.opened_store("sqlite:///other.db") as other:
+        run = run_store.find_run(other, "now")
+        assert (run.branch, run.author, run.dirty) == ("main", "A. Nyone", False)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@pytest.mark.parametrize("configured", ["", "store_author = false\n", "store_author = true\n"])
+def test_score_stores_the_branch_and_the_author_only_with_consent(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, configured: str
+) -> None:
+    for name in ("RAGAUGE_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA", "RAGAUGE_BRANCH",
+                 "GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_BRANCH"):  # fmt: skip
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    folder.write("gold.jsonl", GOLD)
+    folder.write("trace.jsonl", TRACES)
+    folder.write("ragauge.toml", configured)
+    person = ("-c", "user.name=A. Nyone", "-c", "user.email=a@example.com")
+    for words in (("init", "-b", "trunk"), ("add", "."), (*person, "commit", "-m", "all")):
+        subprocess.run(["git", *words], check=True, capture_output=True)
+    assert folder.run("score", "gold.jsonl", "trace.jsonl", "--store", URL).exit_code == 0
+    folder.write("gold.jsonl", [{**GOLD[0], "question": "?"}, *GOLD[1:]])
+    assert folder.run("score", "gold.jsonl", "trace.jsonl", "--store", URL).exit_code == 0
+    with run_store.opened_store(URL) as store:
+        first, second = store.runs()
+    author = "A. Nyone" if "true" in configured else None
+    assert (first.branch, first.author, first.dirty) == ("trunk", author, False)
+    assert (second.branch, second.author, second.dirty) == ("trunk", author, True)
+    assert first.commit_hash == second.commit_hash is not None
 
 
 # --- runs export and import

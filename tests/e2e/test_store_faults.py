@@ -18,6 +18,7 @@ from ragauge.errors import RagaugeError
 from ragauge.model.run import Store
 from ragauge.store.databases import migration_steps
 from tests.e2e.process import TIMEOUT, environment
+from tests.support.old_stores import make_store_v3, rows_of_v3
 from tests.support.postgres import own_schema, server_url
 
 BATCH = 2000
@@ -230,7 +231,45 @@ def test_an_old_store_that_many_open_at_once_is_migrated_once(url: str, tmp_path
         assert sum(1 for _ in store.facts("2025")) == 3 * BATCH
     kept = sorted(path.name for path in tmp_path.iterdir())
     if url.startswith("sqlite"):
-        assert kept == ["runs.db", "runs.db.v1.bak", "runs.db.v3.bak"]
+        assert kept == ["runs.db", "runs.db.v1.bak", "runs.db.v4.bak"]
+
+
+MIGRATION = """
+import sys, time
+from ragauge.store import runs
+from ragauge.store.databases import data_migrations
+
+calls = []
+
+def slow(text):
+    calls.append(text)
+    if len(calls) == 3:
+        print("moving", flush=True)
+        time.sleep(600)
+    return split(text)
+
+split = data_migrations.split_slices
+data_migrations.split_slices = slow
+runs.open_store(sys.argv[1])
+"""
+
+
+def test_a_migration_that_is_killed_leaves_the_old_store_usable(url: str) -> None:
+    """Killed among the rows that it moves: nothing has moved, and the next one does it all."""
+    make_store_v3(url)
+    before = rows_of_v3(url)
+    process = subprocess.Popen(
+        [sys.executable, "-c", MIGRATION, url], env=environment(), stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"moving\n"
+    process.kill()
+    process.communicate(timeout=TIMEOUT)
+    assert rows_of_v3(url) == before
+    check_sound(url)
+    with closing(opened(url)) as store:
+        assert [run.run_id for run in store.runs()] == ["monday", "tuesday"]
+        assert all(scoring.slices for scoring in store.scorings("monday"))
 
 
 # SQLite alone
@@ -301,7 +340,7 @@ def test_a_disk_that_is_full_while_migrating_leaves_the_old_form(file: Path) -> 
 
     url = f"sqlite:///{file}"
     sqlite.migrate_to(url, 1)
-    file.with_name("runs.db.v3.bak").unlink()
+    file.with_name("runs.db.v4.bak").unlink()
     content = file.read_bytes()
     script = (
         "import resource, sys\n"
@@ -366,6 +405,7 @@ def test_an_older_file_is_migrated_and_its_copy_can_be_restored(tmp_path: Path) 
     file = tmp_path / "old.db"
     with closing(sqlite3.connect(file)) as raw:
         for statement in migration_steps.migrations("sqlite")[0].up:
+            assert isinstance(statement, str)
             raw.execute(statement)
         raw.execute(
             "INSERT INTO eval_runs VALUES ('r', 's', 'p', '2025', NULL, '{}', '{\"m\":1}', 'h',"

@@ -83,7 +83,7 @@ def _show(suite: str | None, format_name: str, **where: Any) -> int:
         TerminalColumn("created", [stored_runs.moment(run.created_at) for run in runs], 1),
         TerminalColumn("profile", [run.profile for run in runs], 2),
         TerminalColumn("results", [str(run.results) for run in runs], 4, right=True),
-        TerminalColumn("commit", [(run.commit_hash or "")[:8] for run in runs], 3),
+        TerminalColumn("commit", [stored_runs.short_commit(run) for run in runs], 3),
         TerminalColumn("headline", ["" if head is None else str(head) for head in heads], 5),
     ]
     click.echo("\n".join(stored_runs.table(columns, int(screen()["width"]))))

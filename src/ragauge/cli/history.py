@@ -76,7 +76,7 @@ def _say_excluded(line: Timeline) -> None:
 def _lines(line: Timeline, width: int) -> list[str]:
     from ragauge.model import phrases
     from ragauge.model.metric_names import metric_label
-    from ragauge.report.terminal.stored_runs import TerminalColumn, moment, table
+    from ragauge.report.terminal.stored_runs import TerminalColumn, moment, short_commit, table
     from ragauge.text import plain
 
     points = line.points
@@ -105,7 +105,7 @@ def _lines(line: Timeline, width: int) -> list[str]:
         TerminalColumn("0/0", reasons, 3),
         TerminalColumn("suite", [point.run.suite if several else "" for point in points], 5),
         TerminalColumn("tags", [", ".join(point.run.tags) for point in points], 4),
-        TerminalColumn("commit", [(point.run.commit_hash or "")[:8] for point in points], 6),
+        TerminalColumn("commit", [short_commit(point.run) for point in points], 6),
     ]
     rows = table(columns, width, above=above)
     drawn = _drawn([point.measured.value for point in points], width)

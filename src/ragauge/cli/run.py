@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -28,7 +27,14 @@ from ragauge.cli.options import (
     whole_numbers,
 )
 from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files
-from ragauge.cli.store_options import STORE_OPTION, CorpusOption, against, details_in, new_id
+from ragauge.cli.store_options import (
+    STORE_OPTION,
+    CorpusOption,
+    against,
+    checkout_facts,
+    details_in,
+    new_id,
+)
 
 if TYPE_CHECKING:
     from ragauge.model.report import Report
@@ -283,7 +289,6 @@ def _start(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
     """Store a new run, and ask all its questions."""
     from ragauge.run import run as running
     from ragauge.run.slots import read_seeds
-    from ragauge.store.git_commit import commit_hash
     from ragauge.store.runs import RunDescription
     from ragauge.store.snapshot import load_system
 
@@ -326,7 +331,7 @@ def _start(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
         run_id=options.run_id,
         suite=options.configured("suite") or "default",
         tags=options.tags,
-        commit_hash=options.commit or commit_hash(Path.cwd(), os.environ),
+        **checkout_facts(config, options.commit),
         system={**config.system, **snapshot},
     )
     with _opened(asked, plan.limits) as target:

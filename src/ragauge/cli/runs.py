@@ -1,16 +1,17 @@
-"""`ragauge runs`: list, show, tag, delete, export and import stored runs."""
+"""`ragauge runs`: list, show, tag, delete, export and import stored runs, and compact stores."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ragauge.cli.options import CommandOptions, options, print_json, say, screen, whole_number
-from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, new_id
+from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, is_file, new_id
 
 if TYPE_CHECKING:
     from ragauge.model.run import RunRecord, Store
@@ -25,10 +26,23 @@ _SUFFIXES = (".jsonl", ".jsonl.gz")
     short_help="List, show, tag, delete, export or import stored runs.",
 )
 def COMMAND() -> None:  # noqa: N802
-    """List, show, tag, delete, export and import stored runs.
+    """List, show, tag, delete, export and import stored runs, and compact their store.
 
     RUN is the id of a run, the beginning of one (4 characters or more), a tag, or `latest`.
     """
+
+
+_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
+
+
+def _age(_context: click.Context, _option: click.Parameter, text: str | None) -> timedelta | None:
+    """An age such as 30d."""
+    if text is None:
+        return None
+    count, unit = text[:-1], text[-1:].lower()
+    if not (count.isascii() and count.isdecimal()) or unit not in _HOURS or len(count) > 6:
+        raise click.BadParameter(f"{text!r} is no age: write 12h, 30d or 8w")
+    return timedelta(hours=int(count) * _HOURS[unit])
 
 
 def _print(lines: Sequence[str]) -> None:
@@ -177,41 +191,112 @@ def _tag(name: str, tag: str, remove: bool, **where: Any) -> int:
 @COMMAND.command("delete", short_help="Delete runs with all that belongs to them.")
 @click.argument("names", nargs=-1, metavar="[RUN]...")
 @click.option("--incomplete", is_flag=True, help="All runs that are not complete.")
+@click.option(
+    "--older-than",
+    callback=_age,
+    metavar="AGE",
+    help="All runs that are older: 12h, 30d or 8w (hours, days, weeks).",
+)
+@whole_number(
+    "--keep", least=1, metavar="N", help="All complete runs but the newest N of each suite."
+)
+@click.option("--suite", metavar="S", help="With these options: only the runs of this suite.")
+@click.option("--dry-run", is_flag=True, help="List what would be deleted, and delete nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--force", is_flag=True, help="Also delete a run that is a baseline.")
+@click.option("--force", is_flag=True, help="Also delete a run that is named and is a baseline.")
 @options(_WHERE)
-def _delete(names: tuple[str, ...], incomplete: bool, yes: bool, force: bool, **where: Any) -> int:
+def _delete(**values: Any) -> int:
     """Delete runs with their results, scores and tags; all of them, or none if one is refused.
 
-    On a terminal it asks first; elsewhere --yes is needed. A run that is being stored right now is
-    incomplete too.
-    """
-    from ragauge.store.runs import find_run
+    Runs are named, or chosen: --incomplete, --older-than and --keep together choose those that fit
+    them all. Baselines and all other runs with a tag are never chosen. A run that is being stored
+    right now is incomplete too.
 
-    asked = CommandOptions(**where)
-    config = asked.config
-    if not names and not incomplete:
-        raise click.UsageError("name the runs to delete, or give --incomplete")
+    On a terminal it asks first; elsewhere --yes is needed. Later runs use the space that becomes
+    free; `ragauge runs compact` returns it.
+    """
+    from ragauge.report.terminal import stored_runs
+
+    asked = CommandOptions(**values)
+    by_age = [
+        flag
+        for flag, value in (("--older-than", asked.older_than), ("--keep", asked.keep))
+        if value is not None
+    ]
+    conditions = ["--incomplete"] * asked.incomplete + by_age
+    if not asked.names and not conditions:
+        raise click.UsageError(
+            "name the runs to delete, or give --incomplete, --older-than or --keep"
+        )
+    if asked.names and by_age:
+        raise click.UsageError(f"name the runs to delete, or give {by_age[0]}: not both")
     with asked.store() as store:
-        chosen = {}
-        for name in names:
-            run = find_run(store, name, suite=config.suite, complete=False)
-            chosen[run.run_id] = run
-        if incomplete:
-            chosen |= {run.run_id: run for run in store.runs() if run.status != "complete"}
-        if not chosen:
-            say(f"no run in {store.name} is incomplete")
+        runs = _named_runs(store, asked) if asked.names else []
+        if conditions:
+            named = {run.run_id for run in runs}
+            runs += [run for run in _chosen_runs(store, asked) if run.run_id not in named]
+        if not runs:
+            say(f"no run in {store.name} fits {' '.join(conditions)}: nothing was deleted")
             return 0
-        runs = list(chosen.values())
-        if not force:
-            _refuse_baselines(runs)
-        if not yes and not _agreed(runs):
+        if asked.dry_run:
+            _print(stored_runs.run_list(runs, int(screen()["width"])))
+            say(f"{_counted(runs)} would be deleted; nothing was")
+            return 0
+        if not asked.yes and not _agreed(runs):
             say("nothing was deleted")
             return 0
         for run in runs:
             store.delete(run.run_id)
             say(f"deleted {run.run_id}")
+        store.reuse_deleted()
         return 0
+
+
+def _named_runs(store: Store, asked: CommandOptions) -> list[RunRecord]:
+    """The runs that are named, each once; baselines are refused unless --force is given."""
+    from ragauge.store.runs import find_run
+
+    suite = asked.suite or asked.config.suite
+    named = {}
+    for name in asked.names:
+        run = find_run(store, name, suite=suite, complete=False)
+        named[run.run_id] = run
+    if not asked.force:
+        _refuse_baselines(list(named.values()))
+    return list(named.values())
+
+
+def _chosen_runs(store: Store, asked: CommandOptions) -> list[RunRecord]:
+    """The runs that fit all conditions; baselines and runs with a tag are left, and said to be."""
+    from ragauge.store.runs import outdated_runs
+
+    baseline = _configured_baseline(store, asked)
+    fitting = outdated_runs(
+        store.runs(suite=asked.suite),
+        incomplete=asked.incomplete,
+        older_than=asked.older_than,
+        keep=asked.keep,
+    )
+    for run in fitting:
+        if run.tags:
+            say(f"kept {run.run_id}: it has the tag {', '.join(run.tags)}")
+        elif run.run_id == baseline:
+            say(f"kept {run.run_id}: it is the baseline of {asked.config.origin}")
+    return [run for run in fitting if not run.tags and run.run_id != baseline]
+
+
+def _configured_baseline(store: Store, asked: CommandOptions) -> str | None:
+    """The id of the run that the configuration names as the baseline, if it is one in the store."""
+    from ragauge.errors import RagaugeError
+    from ragauge.store.runs import find_run
+
+    name, suite = asked.config.baseline, asked.config.suite
+    if name is None or is_file(name):
+        return None
+    try:
+        return find_run(store, name, suite=suite, complete=False).run_id
+    except RagaugeError:
+        return None
 
 
 def _refuse_baselines(runs: Sequence[RunRecord]) -> None:
@@ -231,10 +316,36 @@ def _agreed(runs: Sequence[RunRecord]) -> bool:
     from ragauge.model import phrases
 
     if not sys.stdin.isatty():
-        raise click.UsageError("nobody can be asked here: say --yes to delete")
+        raise click.UsageError(
+            "nobody can be asked here: say --yes to delete, or --dry-run to see what would be"
+        )
     for run in runs:
         say(f"{run.run_id}, {run.created_at}, {phrases.count(run.results, 'result')}")
-    return click.confirm(f"delete {phrases.count(len(runs), 'run')}?", err=True)
+    return click.confirm(f"delete {_counted(runs)}?", err=True)
+
+
+def _counted(runs: Sequence[RunRecord]) -> str:
+    from ragauge.model import phrases
+
+    return phrases.count(len(runs), "run")
+
+
+@COMMAND.command("compact", short_help="Return the space of deleted runs to the disk.")
+@options(_WHERE)
+def _compact(**where: Any) -> int:
+    """Return the space of deleted runs to the disk.
+
+    Other processes that use the store wait until it is done. A PostgreSQL database is compacted
+    with VACUUM FULL, which needs room for a copy of its largest table.
+    """
+    with CommandOptions(**where).store() as store:
+        before, after = store.compact()
+        say(f"compacted {store.name}: {_megabytes(after)}, before {_megabytes(before)}")
+        return 0
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
 
 
 @COMMAND.command("export", short_help="Write a run to a file of JSON Lines.")

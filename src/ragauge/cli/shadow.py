@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout
@@ -27,7 +26,7 @@ from ragauge.cli.options import (
     screen,
     whole_number,
 )
-from ragauge.cli.store_options import STORE_OPTION, is_file
+from ragauge.cli.store_options import STORE_OPTION, checkout_facts, is_file
 
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import StoredRun
@@ -275,7 +274,6 @@ def _asking(side: ShadowSide, asked: CommandOptions) -> ShadowRequest:
     from ragauge.run.ask import Limits
     from ragauge.run.shadow import ShadowRequest
     from ragauge.run.slots import read_seeds
-    from ragauge.store.git_commit import commit_hash
     from ragauge.store.runs import RunDescription
 
     config = asked.config
@@ -306,7 +304,7 @@ def _asking(side: ShadowSide, asked: CommandOptions) -> ShadowRequest:
         limits=limits,
         wanted=RunDescription(
             suite=config.suite or "default",
-            commit_hash=commit_hash(Path.cwd(), os.environ),
+            **checkout_facts(config),
             system=config.system,
         ),
     )

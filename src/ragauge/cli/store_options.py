@@ -67,6 +67,14 @@ def the_store(url: str | None, config: Config, *, create: bool = False) -> Itera
         yield store
 
 
+def checkout_facts(config: Config, commit: str | None = None) -> dict[str, Any]:
+    """Where a run comes from, as a `RunDescription` has it; `commit` is what the user says."""
+    from ragauge.store.git_commit import git_facts
+
+    facts = git_facts(Path.cwd(), os.environ, commit=commit, author=config.store_author)
+    return facts._asdict()
+
+
 @contextmanager
 def temporary_store() -> Iterator[Store]:
     """A store that is gone at the end, for what is looked at once."""
@@ -298,7 +306,6 @@ class RunDestination:
 
     def _store(self, store: Store, run: ScoredRun) -> None:
         from ragauge.compare.common_gold import StoredRun
-        from ragauge.store.git_commit import commit_hash
         from ragauge.store.runs import RunDescription, store_run
 
         self.stored = store_run(
@@ -308,7 +315,7 @@ class RunDestination:
                 run_id=self.request.run_id,
                 suite=self.suite,
                 tags=self.request.tags,
-                commit_hash=self.request.commit or commit_hash(Path.cwd(), os.environ),
+                **checkout_facts(self.config, self.request.commit),
                 system=self.system,
             ),
         )

@@ -23,6 +23,9 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     snapshot    how the system was configured and the run was scored, as JSON
     aggregate   the scores, as JSON; `{}` until there are any
     results     how many are stored, also of a run that is incomplete
+    branch      where the commit was checked out; None where nobody knows
+    author      who made the commit; stored only where the project asks for it
+    dirty       whether files of the work tree were changed since the commit; None if unknown
     evidence    what the run knows of chunks and documents, packed; empty in listings
     """
 
@@ -39,6 +42,9 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     status: Status = "incomplete"
     schema_version: int = PAYLOAD_SCHEMA
     results: int = 0
+    branch: str | None = None
+    author: str | None = None
+    dirty: bool | None = None
     evidence: bytes = b""
     tags: tuple[str, ...] = ()
 
@@ -89,7 +95,8 @@ class ResultRow(NamedTuple):
 class Scoring(Struct, frozen=True, kw_only=True):
     """One scoring of a run, numbered from 1; a later one does not replace the earlier ones.
 
-    `questions` holds the packed label of each question, `aggregate` the scores as JSON.
+    `questions` holds the packed label of each question, `aggregate` the scores as JSON, without
+    their slices, and `slices` these, packed; empty where there are none.
     """
 
     number: int
@@ -97,6 +104,7 @@ class Scoring(Struct, frozen=True, kw_only=True):
     ragauge_version: str
     aggregate: str
     questions: bytes = b""
+    slices: bytes = b""
 
 
 class ValueColumn(NamedTuple):
@@ -105,6 +113,13 @@ class ValueColumn(NamedTuple):
     metric: str
     version: int
     payload: bytes
+
+
+class CompactedStore(NamedTuple):
+    """How many bytes a store took before it was compacted, and takes now."""
+
+    before: int
+    after: int
 
 
 class Store(Protocol):
@@ -212,6 +227,12 @@ class Store(Protocol):
 
     def delete(self, run_id: str) -> None:
         """Remove a run with all that belongs to it, and gold sets and lists that no run needs."""
+
+    def reuse_deleted(self) -> None:
+        """Let what is stored next take the space of what was deleted, at once."""
+
+    def compact(self) -> CompactedStore:
+        """Return the space of what was deleted; other processes wait for it meanwhile."""
 
     def close(self) -> None:
         """Let go of the connection."""

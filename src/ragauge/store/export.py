@@ -43,6 +43,7 @@ from ragauge.model.run import (
     Store,
     ValueColumn,
 )
+from ragauge.store.packed_slices import UNREADABLE_SLICES, join_slices, split_slices
 from ragauge.store.stored_scores import deserialise_values, serialise_values
 
 if TYPE_CHECKING:
@@ -82,6 +83,9 @@ class RunLine(ExportLine, frozen=True, tag="run", kw_only=True):
     schema_version: int
     results: int
     snapshot: Raw
+    branch: str | None = None
+    author: str | None = None
+    dirty: bool | None = None
 
 
 class EvidenceLine(ExportLine, frozen=True, tag="evidence", kw_only=True):
@@ -126,7 +130,10 @@ class ResultLine(ExportLine, frozen=True, tag="result"):
 
 
 class ScoringLine(ExportLine, frozen=True, tag="scoring", kw_only=True):
-    """One scoring; `questions` are the columns of its questions."""
+    """One scoring; `questions` are the columns of its questions.
+
+    Slices stand in the aggregate, as in a scores document; `packed_slices` could not be read.
+    """
 
     number: int
     created_at: str
@@ -134,6 +141,7 @@ class ScoringLine(ExportLine, frozen=True, tag="scoring", kw_only=True):
     aggregate: Raw
     questions: Raw = _NOTHING
     packed: str | None = None
+    packed_slices: str | None = None
 
 
 class ValuesLine(ExportLine, frozen=True, tag="values", kw_only=True):
@@ -176,7 +184,7 @@ _COUNTED: dict[type[ExportLine], str] = {
 }  # fmt: skip
 _OF_RUN = (
     "suite", "profile", "created_at", "commit_hash", "gold_hash", "gold_key", "chunks",
-    "schema_version",
+    "schema_version", "branch", "author", "dirty",
 )  # fmt: skip
 """What a run and its line have in common, beside its id and its snapshot."""
 _OF_SCORING = ("number", "created_at", "ragauge_version")
@@ -193,7 +201,8 @@ def export_run(store: Store, run: RunRecord, stream: SupportsWrite[bytes]) -> Ex
         digest.update(data)
         if kind := _COUNTED.get(type(line)):
             counts[kind] += 1
-        counts["unreadable"] += getattr(line, "packed", None) is not None
+        unreadable = (getattr(line, name, None) for name in ("packed", "packed_slices"))
+        counts["unreadable"] += any(payload is not None for payload in unreadable)
     total = ExportCounts(**counts)
     stream.write(_encode(EndLine(counts=total, sha256=digest.hexdigest())) + b"\n")
     return total
@@ -471,16 +480,29 @@ def _result_of(line: ResultLine) -> ResultRow:
 def _scoring_line(scoring: Scoring) -> ScoringLine:
     """The line of a scoring."""
     questions, packed = _plain_or_packed(scoring.questions, msgspec.json.decode)
-    aggregate = _as_raw(scoring.aggregate)
+    aggregate, packed_slices = scoring.aggregate, None
+    try:
+        aggregate = join_slices(aggregate, scoring.slices)
+    except UNREADABLE_SLICES:
+        packed_slices = _base64(scoring.slices)
     fields = {name: getattr(scoring, name) for name in _OF_SCORING}
-    return ScoringLine(aggregate=aggregate, questions=questions, packed=packed, **fields)
+    return ScoringLine(
+        aggregate=_as_raw(aggregate),
+        questions=questions,
+        packed=packed,
+        packed_slices=packed_slices,
+        **fields,
+    )
 
 
 def _scoring_of(line: ScoringLine) -> Scoring:
     """The scoring behind its line."""
-    aggregate, questions = _as_text(line.aggregate), _payload(line.questions, line.packed)
+    aggregate, slices = split_slices(_as_text(line.aggregate))
+    if line.packed_slices is not None:
+        slices = b64decode(line.packed_slices, validate=True)
     fields = {name: getattr(line, name) for name in _OF_SCORING}
-    return Scoring(aggregate=aggregate, questions=questions, **fields)
+    questions = _payload(line.questions, line.packed)
+    return Scoring(aggregate=aggregate, questions=questions, slices=slices, **fields)
 
 
 def _values_line(column: ValueColumn) -> ValuesLine:

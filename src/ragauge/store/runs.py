@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ from ragauge.model.payloads import (
     thaw_chunks,
     thaw_gold,
 )
-from ragauge.model.run import GoldRow, RunRecord, Store
+from ragauge.model.run import GoldRow, RunRecord, Scoring, Store
 from ragauge.model.scores import MetricResult, Scores
 from ragauge.model.scores_document import from_document
 from ragauge.model.semantic import Semantic
@@ -43,6 +43,7 @@ from ragauge.scoring.score import score, score_stored
 from ragauge.scoring.scoring_run import InputFacts
 from ragauge.scoring.tasks.task import RangeTask
 from ragauge.scoring.tasks.unpack import WHOLE_RUN, Unpack
+from ragauge.store.packed_slices import join_slices
 from ragauge.store.snapshot import Snapshot, plan_of, read_snapshot, snapshot_of
 from ragauge.store.stored_scores import deserialise_scores, serialise_scores, value_texts
 
@@ -80,6 +81,9 @@ class RunDescription(Struct, frozen=True, kw_only=True):
     suite: str = "default"
     tags: tuple[str, ...] = ()
     commit_hash: str | None = None
+    branch: str | None = None
+    author: str | None = None
+    dirty: bool | None = None
     system: Mapping[str, Any] = {}
     created_at: str | None = None
 
@@ -183,6 +187,9 @@ def add_run(
         profile=snapshot.scoring.profile,
         created_at=created_at,
         commit_hash=description.commit_hash,
+        branch=description.branch,
+        author=description.author,
+        dirty=description.dirty,
         gold_hash=gold_hash,
         gold_key=gold_key(rows),
         chunks=chunk_list_digest(chunks) if chunks else None,
@@ -221,8 +228,16 @@ def facts_of_chunks(scored: ScoredRun) -> CollectedFacts:
 
 def now() -> str:
     """The time in UTC, to the second; SOURCE_DATE_EPOCH stands in for the clock where it is set."""
+    return time_text(_moment())
+
+
+def _moment() -> datetime:
     fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
-    moment = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdecimal() else datetime.now(UTC)
+    return datetime.fromtimestamp(int(fixed), UTC) if fixed.isdecimal() else datetime.now(UTC)
+
+
+def time_text(moment: datetime) -> str:
+    """A time as it is stored: such texts sort as their times do."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -262,6 +277,38 @@ def find_run(
         hint = "it was stopped, or is still being stored; see `ragauge runs list`"
         raise RagaugeError.of("incomplete-run", message, hint=hint)
     return run
+
+
+def outdated_runs(
+    runs: Sequence[RunRecord],
+    *,
+    incomplete: bool = False,
+    older_than: timedelta | None = None,
+    keep: int | None = None,
+) -> list[RunRecord]:
+    """Those runs, sorted from the oldest to the newest, that fit all that is asked for.
+
+    incomplete   the run was not stored to its end
+    older_than   it was stored longer ago; a run whose time is not known is not
+    keep         it is complete, and so many of its suite are newer
+    """
+    fitting = list(runs)
+    if keep is not None:
+        newest: dict[str, list[str]] = {}
+        for run in runs:
+            if run.status == "complete":
+                newest.setdefault(run.suite, []).append(run.run_id)
+        outdated = {run_id for run_ids in newest.values() for run_id in run_ids[:-keep]}
+        fitting = [run for run in fitting if run.run_id in outdated]
+    if incomplete:
+        fitting = [run for run in fitting if run.status != "complete"]
+    if older_than is not None:
+        try:
+            latest = time_text(_moment() - older_than)
+        except OverflowError:  # nothing is that old
+            return []
+        fitting = [run for run in fitting if "" < run.created_at < latest]
+    return fitting
 
 
 def _unknown(
@@ -356,6 +403,11 @@ def stored_semantic(store: Store, run: RunRecord) -> Semantic | None:
     return None
 
 
+def _parsed(scoring: Scoring) -> Any:
+    """What a scoring says, whatever the order of its members and how its slices are packed."""
+    return json.loads(join_slices(scoring.aggregate, scoring.slices))
+
+
 class MetricChange(Struct, frozen=True, kw_only=True):
     """One metric before and after a run was scored again."""
 
@@ -385,8 +437,8 @@ def rescore(store: Store, run: RunRecord, *, workers: int | None = None) -> Resc
         old_aggregate = None
         with suppress(RagaugeError):  # old scores that cannot be read: new ones go beside them
             old = deserialise_scores(last, before, run.run_id).metrics
-            old_aggregate = json.loads(last.aggregate)
-        if old_aggregate == json.loads(scoring.aggregate) and before == values:
+            old_aggregate = _parsed(last)
+        if old_aggregate == _parsed(scoring) and before == values:
             return Rescored(run_id=run.run_id, number=None, changes=())
     store.add_scoring(run.run_id, scoring, values)
     new = deserialise_scores(scoring, values, run.run_id).metrics

@@ -23,6 +23,7 @@ from ragauge.model.run import Scoring, ValueColumn
 from ragauge.model.scores import PerQuestion, QuestionList, QuestionResult, Scores
 from ragauge.model.scores_document import from_document, to_document
 from ragauge.model.verdict import Verdict
+from ragauge.store.packed_slices import join_slices, pack_slices
 
 _LEVEL = 1  # the fastest of zlib, as payloads are compressed everywhere
 _REMEMBERED = 4096
@@ -51,6 +52,7 @@ def serialise_scores(
 ) -> tuple[Scoring, list[ValueColumn]]:
     """What is stored of scores: the aggregate, the questions, and a column for each metric."""
     document = aggregate_document(scores)
+    slices = pack_slices(document.pop("slices"))
     listed = list(scores.questions)
     values = scores.per_question
     questions = _Questions(
@@ -73,6 +75,7 @@ def serialise_scores(
         ragauge_version=__version__,
         aggregate=msgspec.json.encode(document).decode(),
         questions=zlib.compress(msgspec.json.encode(questions), _LEVEL),
+        slices=slices,
     )
     columns = []
     if values is not None:
@@ -114,7 +117,6 @@ def aggregate_document(scores: Scores) -> dict[str, Any]:
 
 def deserialise_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: str) -> Scores:
     """Scores as they were stored: all but the rows of profiles that score every row."""
-    scores = from_document(scoring.aggregate.encode(), name)
     # An older run has λ → twice, under its old id and as `stability.convergent`.
     by_metric = {current_id(column.metric): column for column in columns}
     try:
@@ -123,10 +125,12 @@ def deserialise_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: s
         values = np.array(
             [deserialise_values(column.payload) for column in by_metric.values()], np.float64
         )
+        aggregate = join_slices(scoring.aggregate, scoring.slices)
     except (*UNREADABLE, ValueError) as error:
         message = f"the scores of {name} cannot be read: {error}"
         hint = f"compute them again: ragauge rescore {name}"
         raise RagaugeError.of("bad-store", message, hint=hint) from error
+    scores = from_document(aggregate.encode(), name)
 
     causes: list[str | None] = [None] * len(questions.labels)
     for place, counted in questions.causes.items():

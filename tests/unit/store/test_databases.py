@@ -26,12 +26,13 @@ from ragauge.model.run import (
     ValueColumn,
 )
 from ragauge.store.databases import migration_steps
-from ragauge.store.databases.queries import FACTS
+from ragauge.store.databases.queries import FACTS, TABLES
 from tests.support.postgres import own_schema, server_url
 
 RUN = RunRecord(
     run_id="2026-a", suite="main", profile="ship", created_at="2026-11-15T10:00:00Z",
-    commit_hash="3f2a", gold_hash="hash", gold_key="gold-1", chunks="chunks-1",
+    commit_hash="3f2a", branch="feature/é", author="A. Nyone", dirty=True, gold_hash="hash",
+    gold_key="gold-1", chunks="chunks-1",
     snapshot='{"b": 1,  "a": {"é": 2.50}}',
 )  # fmt: skip
 GOLD = [
@@ -49,7 +50,7 @@ RESULTS = [
 ]
 SCORING = Scoring(
     number=1, created_at="2026-11-15T10:01:00Z", ragauge_version="0.2.0",
-    aggregate='{"m": 0.50}', questions=b"\x01\x02",
+    aggregate='{"m": 0.50}', questions=b"\x01\x02", slices=b"\x78\x00\xff",
 )  # fmt: skip
 VALUES = [ValueColumn("recall@5", 1, b"\x00\x01"), ValueColumn("mrr", 2, b"")]
 KINDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]
@@ -480,10 +481,17 @@ def version_of(url: str) -> int:
     return int(found)
 
 
+OLD_RUN = (
+    "run_id, suite, profile, created_at, commit_hash, CAST(config_snapshot_json AS TEXT),"
+    " CAST(aggregate_json AS TEXT), gold_hash, gold_key, chunks, status, schema_version, results,"
+    " evidence"
+)
+
+
 def dump(url: str) -> dict[str, list[tuple[Any, ...]]]:
     """All rows of the tables of version 1."""
     tables = ("eval_runs", "eval_query_results", "eval_gold_items", "eval_chunks", "eval_tags")
-    columns = {"eval_query_results": f"run_id, {FACTS}, result_json"}
+    columns = {"eval_query_results": f"run_id, {FACTS}, result_json", "eval_runs": OLD_RUN}
     return {
         table: sorted(sql(url, f"SELECT {columns.get(table, '*')} FROM {table}"), key=repr)
         for table in tables
@@ -495,7 +503,8 @@ def test_rows_survive_the_way_back_and_the_way_up_again(url: str) -> None:
         fill(store)
         store.tag("kept", "2026-a")
         run = store.run("2026-a")
-    assert version_of(url) == migration_steps.newest(url.partition(":")[0].removesuffix("ql")) == 3
+    assert run is not None
+    assert version_of(url) == migration_steps.newest(url.partition(":")[0].removesuffix("ql")) == 4
     before = dump(url)
     migrate_to(url, 1)
     assert version_of(url) == 1
@@ -503,8 +512,8 @@ def test_rows_survive_the_way_back_and_the_way_up_again(url: str) -> None:
     with pytest.raises(Exception, match="eval_scorings"):
         sql(url, "SELECT * FROM eval_scorings")
     with closing(opened(url, create=False)) as store:  # opening leads it up
-        assert version_of(url) == 3
-        assert store.run("2026-a") == run
+        assert version_of(url) == 4
+        assert store.run("2026-a") == replace(run, branch=None, author=None, dirty=None)
         assert list(store.results("2026-a")) == RESULTS
         assert store.scorings("2026-a") == []
         store.add_scoring("2026-a", SCORING, VALUES)
@@ -520,7 +529,7 @@ def test_a_migration_that_fails_half_way_changes_nothing(
     migrate_to(url, 1)
     before = dump(url)
 
-    def broken(*asked: Any) -> list[str]:
+    def broken(*asked: Any) -> list[Any]:
         return [*steps(*asked), "DROP TABLE eval_tags", "DROP TABLE unheard_of"]
 
     steps = migration_steps.steps
@@ -545,27 +554,27 @@ def test_the_way_back_to_nothing(url: str) -> None:
         assert store.runs() == []
 
 
-@pytest.mark.parametrize("version", [-1, 4])
+@pytest.mark.parametrize("version", [-1, 5])
 def test_a_version_that_is_not_known_cannot_be_gone_to(url: str, version: int) -> None:
     opened(url).close()
     with pytest.raises(RagaugeError, match=f"no version {version}"):
         migrate_to(url, version)
-    assert version_of(url) == 3
+    assert version_of(url) == 4
 
 
 def test_a_newer_store_is_refused_and_left_alone(url: str) -> None:
     with closing(opened(url)) as store:
         fill(store)
-    set_version(url, 4)
+    set_version(url, 5)
     before = dump(url)
     for create in (True, False):
-        with pytest.raises(RagaugeError, match="version 4") as error:
+        with pytest.raises(RagaugeError, match="version 5") as error:
             opened(url, create=create)
         assert code_of(error) == "newer-store"
     with pytest.raises(RagaugeError) as error:
         migrate_to(url, 1)
     assert code_of(error) == "newer-store"
-    assert version_of(url) == 4
+    assert version_of(url) == 5
     assert dump(url) == before
 
 
@@ -591,18 +600,20 @@ def test_a_store_without_one_of_its_tables_is_damaged(url: str) -> None:
 def test_migrations_are_numbered_and_each_can_be_undone(database: str) -> None:
     found = migration_steps.migrations(database)
     assert [(each.number, each.name) for each in found] == [
-        (1, "runs"), (2, "scorings"), (3, "values"),
+        (1, "runs"), (2, "scorings"), (3, "values"), (4, "decisions"),
     ]  # fmt: skip
     for each in found:
-        made = {things(line, "CREATE") for line in each.up} - {None}
+        made = {things(step, "CREATE") for step in each.up} - {None}
         assert made
-        assert made == {things(line, "DROP") for line in each.down} - {None}
+        assert made == {things(step, "DROP") for step in each.down} - {None}
 
 
-def things(statement: str, verb: str) -> tuple[str, str] | None:
+def things(step: object, verb: str) -> tuple[str, str] | None:
     """What a statement makes or drops: `("TABLE", "eval_runs")`, or a column."""
-    words = statement.replace(",", " ").split()
-    if words[0] == verb and words[1] in ("TABLE", "VIEW"):
+    if not isinstance(step, str):
+        return None  # it moves rows
+    words = step.replace(",", " ").replace("(", " ").split()
+    if words[0] == verb and words[1] in ("TABLE", "VIEW", "FUNCTION"):
         return words[1], words[2]
     if words[0] == "ALTER" and words[4] == "COLUMN" and words[3] == verb.replace("CREATE", "ADD"):
         return words[2], words[5]
@@ -639,6 +650,120 @@ def test_statements_are_cut_at_the_end_of_lines() -> None:
 )
 def test_no_message_shows_a_password(url: str, shown: str) -> None:
     assert redaction.without_password(url) == shown
+
+
+def columns_of(url: str, table: str) -> list[str]:
+    if url.startswith("sqlite"):
+        return [row[1] for row in sql(url, f"PRAGMA table_info({table})")]
+    asked = "SELECT attname FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped AND attrelid ="
+    return [row[0] for row in sql(url, f"{asked} '{table}'::regclass ORDER BY attnum")]
+
+
+@pytest.mark.xdist_group("postgres")
+def test_both_databases_have_the_same_tables(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with own_schema(server_url(request.config)) as postgres:
+        file = f"sqlite:///{tmp_path / 'runs.db'}"
+        for url in (postgres, file):
+            opened(url).close()
+        for table in TABLES:
+            assert columns_of(file, table) == columns_of(postgres, table), table
+        listed = sql(file, "SELECT name FROM sqlite_master WHERE type = 'table'")
+        assert {name for (name,) in listed} == set(TABLES)
+
+
+DECISION = (
+    "INSERT INTO eval_decisions (created_at, app, live, shadow, begins_at, ends_at, decision,"
+    " ragauge_version, config_hash, record_json, record_hash, evidence) VALUES"
+    " ('2026', 'chat', 'a', 'b', {window}, '{decision}', '1', 'c', '{{}}', 'h', {evidence})"
+)
+
+
+def decide(url: str, decision: str = "hold", window: str | None = None) -> None:
+    times = "NULL, NULL" if window is None else f"'{window}', '{window}.5'"
+    evidence = "x''" if url.startswith("sqlite") else "''"
+    sql(url, DECISION.format(decision=decision, window=times, evidence=evidence))
+
+
+def test_decisions_are_added_and_never_changed(store: Store, url: str) -> None:
+    """They outlive the runs that they are about; a window is decided once."""
+    fill(store)
+    decide(url, "promote")
+    decide(url, "roll-back")
+    decide(url, "hold", "2026-01")
+    with pytest.raises(Exception, match=r"UNIQUE|unique"):
+        decide(url, "promote", "2026-01")
+    with pytest.raises(Exception, match=r"CHECK|check"):
+        decide(url, "perhaps")
+    for change in ("UPDATE eval_decisions SET decision = 'hold'", "DELETE FROM eval_decisions"):
+        with pytest.raises(Exception, match="never"):
+            sql(url, change)
+    store.delete("2026-a")
+    found = sql(url, "SELECT decision, tenant FROM eval_decisions ORDER BY number")
+    assert found == [("promote", ""), ("roll-back", ""), ("hold", "")]
+
+
+def test_live_traffic_has_a_row_for_each_minute_and_each_window(store: Store, url: str) -> None:
+    assert store.runs() == []
+    some = "x'01'" if url.startswith("sqlite") else "'\\x01'"
+    minute = (
+        "INSERT INTO eval_live_minutes VALUES ('', 'chat', {}, 'b1', 'i1', 'fact', 3, 0.01, {})"
+    )
+    window = (
+        "INSERT INTO eval_live_windows (app, build, index_hash, question_type, begins_at, ends_at,"
+        " state, samples, sample_rate, ragauge_version, aggregate_json) VALUES"
+        " ('chat', 'b1', 'i1', '', '{}', '2027', '{}', 200, 0.01, '1', '{{}}')"
+    )
+    for number in (29_000_000, 29_000_001):
+        sql(url, minute.format(number, some))
+    with pytest.raises(Exception, match=r"UNIQUE|unique"):
+        sql(url, minute.format(29_000_000, some))
+    sql(url, window.format("2026-01", "closed"), window.format("2026-02", "too-little-traffic"))
+    for begins, state in (("2026-01", "closed"), ("2026-03", "green")):
+        with pytest.raises(Exception, match=r"(?i)unique|check"):
+            sql(url, window.format(begins, state))
+    assert sql(url, "SELECT sum(samples) FROM eval_live_minutes") == [(6,)]
+    assert [row[0] for row in sql(url, "SELECT begins_at FROM eval_live_windows")] == [
+        "2026-01", "2026-02",
+    ]  # fmt: skip
+
+
+def test_a_run_says_what_is_kept_of_it(store: Store, url: str) -> None:
+    fill(store)
+    assert sql(url, "SELECT kept FROM eval_runs") == [("traces",)]
+    sql(url, "UPDATE eval_runs SET kept = 'hits'")
+    with pytest.raises(Exception, match=r"(?i)check"):
+        sql(url, "UPDATE eval_runs SET kept = 'nothing'")
+
+
+def test_the_space_of_deleted_runs_is_reused_and_returned(store: Store, url: str) -> None:
+    def large(run_id: str) -> None:
+        store.begin(replace(RUN, run_id=run_id))
+        store.add_results(run_id, many(0, 2000))
+        store.finish(run_id, results=2000, evidence=b"", scoring=SCORING, values=VALUES)
+
+    fill(store)
+    large("first")
+    sizes = []
+    for number in range(4):
+        store.delete("first" if number == 0 else f"run-{number - 1}")
+        store.reuse_deleted()
+        large(f"run-{number}")
+        sizes.append(store_size(store, url))
+    assert max(sizes) < 1.3 * sizes[0]  # without it each run adds its own size
+    store.delete("run-3")
+    before, after = store.compact()
+    assert after < before / 2
+    assert list(store.results("2026-a")) == RESULTS
+
+
+def store_size(store: Store, url: str) -> int:
+    if url.startswith("sqlite"):
+        pages, size = sql(url, "PRAGMA page_count")[0][0], sql(url, "PRAGMA page_size")[0][0]
+        return int(pages * size)
+    assert store.runs()
+    return int(sql(url, "SELECT pg_total_relation_size('eval_query_results')")[0][0])
 
 
 # SQLite alone
@@ -713,16 +838,16 @@ def test_copies_of_older_forms_are_never_overwritten(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/runs.db"
     with closing(opened(url)) as store:
         fill(store)
-    (tmp_path / "runs.db.v3.bak").write_text("mine")
+    (tmp_path / "runs.db.v4.bak").write_text("mine")
     for _ in range(2):
         migrate_to(url, 1)
         opened(url).close()
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "runs.db", "runs.db.v1.2.bak", "runs.db.v1.bak", "runs.db.v3.2.bak", "runs.db.v3.3.bak",
-        "runs.db.v3.bak",
+        "runs.db", "runs.db.v1.2.bak", "runs.db.v1.bak", "runs.db.v4.2.bak", "runs.db.v4.3.bak",
+        "runs.db.v4.bak",
     ]  # fmt: skip
-    assert (tmp_path / "runs.db.v3.bak").read_text() == "mine"
-    with closing(opened(f"sqlite:///{tmp_path}/runs.db.v3.2.bak")) as store:
+    assert (tmp_path / "runs.db.v4.bak").read_text() == "mine"
+    with closing(opened(f"sqlite:///{tmp_path}/runs.db.v4.2.bak")) as store:
         assert store.scorings("2026-a") == [SCORING]
 
 
@@ -781,7 +906,7 @@ def test_what_the_server_refuses_is_said_in_its_words(request: pytest.FixtureReq
         option = "options=-cdefault_transaction_read_only%3Don%20"
         with (
             closing(opened(url.replace("options=", option))) as read_only,
-            pytest.raises(RagaugeError, match="read-only transaction") as error,
+            pytest.raises(RagaugeError, match="is read-only") as error,
         ):
             read_only.begin(RUN)
         assert code_of(error) == "store-unavailable"
@@ -800,3 +925,55 @@ def test_tables_of_others_may_stand_beside_ours(request: pytest.FixtureRequest) 
             fill(store)
         migrate_to(url, 0)
         assert sql(url, "SELECT * FROM birds") == []
+
+
+@pytest.mark.xdist_group("postgres")
+def test_a_user_who_may_only_read_reads(request: pytest.FixtureRequest) -> None:
+    """And is told whom to ask where the tables are of an older version."""
+    with own_schema(server_url(request.config)) as url:
+        with closing(opened(url)) as store:
+            fill(store)
+        schema = sql(url, "SELECT current_schema()")[0][0]
+        reader = f"reader_{schema}"
+        sql(
+            url,
+            f"CREATE ROLE {reader} LOGIN",
+            f"GRANT USAGE ON SCHEMA {schema} TO {reader}",
+            f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {reader}",
+        )
+        try:
+            theirs = url.replace("ragauge@", f"{reader}@")
+            with closing(opened(theirs, create=False)) as store:
+                assert [run.run_id for run in store.runs()] == ["2026-a"]
+                assert list(store.results("2026-a")) == RESULTS
+                with pytest.raises(RagaugeError, match="permission denied") as error:
+                    store.tag("t", "2026-a")
+                assert code_of(error) == "store-unavailable"
+            migrate_to(url, 3)
+            with pytest.raises(RagaugeError, match="version 3") as error:
+                opened(theirs, create=False)
+            assert "owner" in error.value.problems[0].hint
+            option = "options=-cdefault_transaction_read_only%3Don%20"
+            with pytest.raises(RagaugeError, match="version 3"):
+                opened(url.replace("options=", option), create=False)
+            assert version_of(url) == 3
+        finally:
+            sql(url, f"DROP OWNED BY {reader}", f"DROP ROLE {reader}")
+
+
+@pytest.mark.xdist_group("postgres")
+def test_minutes_of_live_traffic_can_be_kept_by_month(request: pytest.FixtureRequest) -> None:
+    """A partition that is made ahead takes its rows, and can be dropped with them."""
+    with own_schema(server_url(request.config)) as url:
+        opened(url).close()
+        row = "INSERT INTO eval_live_minutes VALUES ('', 'a', {}, 'b', 'i', '', 1, 1.0, '')"
+        sql(
+            url,
+            "CREATE TABLE eval_live_minutes_1 PARTITION OF eval_live_minutes"
+            " FOR VALUES FROM (100) TO (200)",
+            row.format(150),
+            row.format(250),
+        )
+        assert sql(url, "SELECT minute FROM eval_live_minutes_1") == [(150,)]
+        sql(url, "DROP TABLE eval_live_minutes_1")
+        assert sql(url, "SELECT minute FROM eval_live_minutes") == [(250,)]

@@ -27,11 +27,12 @@ RUNS = "ragauge.runs/1"
 RUN_INFO = "ragauge.run-info/1"
 SHORT_HASH = 8
 _ENTRY = ("run_id", "created_at", "suite", "profile", "status", "results", "gold_hash",
-          "commit_hash")  # fmt: skip
+          "commit_hash", "branch", "author", "dirty")  # fmt: skip
 _GAP = "  "
 _LABEL = 11
 _LISTED = 5
 _INCOMPLETE = "incomplete: it was stopped, or is still being stored; it has no scores"
+_CHANGED = ", with files changed since"
 _NOT_JUDGED = Verdict(status="pass", exit_code=ExitCode.PASS, gates=(), blocks=())
 
 
@@ -92,6 +93,11 @@ def moment(created_at: str) -> str:
     return created_at[:16].replace("T", " ")
 
 
+def short_commit(run: RunRecord) -> str:
+    """The beginning of a commit's hash, with `+` where files were changed since."""
+    return (run.commit_hash or "")[:SHORT_HASH] + "+" * (run.dirty or False)
+
+
 class Headline(Struct, frozen=True):
     """The one value that represents a run in a list."""
 
@@ -137,8 +143,9 @@ def run_list(runs: Sequence[RunRecord], width: int) -> list[str]:
             TerminalColumn("results", [str(run.results) for run in runs], 5, right=True),
             TerminalColumn("tags", [", ".join(run.tags) for run in runs], 1),
             TerminalColumn("gold", [run.gold_hash[:SHORT_HASH] for run in runs], 6),
-            TerminalColumn("commit", [(run.commit_hash or "")[:SHORT_HASH] for run in runs], 7),
-            TerminalColumn("headline", ["" if head is None else str(head) for head in heads], 8),
+            TerminalColumn("branch", [run.branch or "" for run in runs], 7),
+            TerminalColumn("commit", [short_commit(run) for run in runs], 8),
+            TerminalColumn("headline", ["" if head is None else str(head) for head in heads], 9),
         ],
         width,
     )
@@ -210,7 +217,9 @@ def info_lines(info: StoredRunInfo, width: int) -> list[str]:
         ("created", [run.created_at]),
         ("suite", [run.suite]),
         ("profile", [f"{run.profile}, dialect {rules.dialect}, k = {cutoffs}"]),
-        ("commit", [run.commit_hash] if run.commit_hash else []),
+        ("commit", [run.commit_hash + _CHANGED * (run.dirty or False)] if run.commit_hash else []),
+        ("branch", [run.branch] if run.branch else []),
+        ("author", [run.author] if run.author else []),
         ("tags", [", ".join(run.tags)] if run.tags else []),
         ("gold", [f"{inputs.gold_name}, hash {run.gold_hash[:SHORT_HASH]}"]),
         ("traces", [f"{inputs.trace_name}, {phrases.count(run.results, 'result')}"]),

@@ -1,24 +1,35 @@
-"""Schema versions: the numbered SQL migrations of a kind of database, up and down."""
+"""Schema versions: the numbered migrations of a kind of database, up and down."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from functools import cache
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from ragauge.errors import RagaugeError
+from ragauge.store.databases.data_migrations import move_slices_back, move_slices_out
+
+if TYPE_CHECKING:
+    from ragauge.store.databases.queries import Execute
+
+    Step = str | Callable[[Execute], None]
+    """One statement, or what moves rows."""
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql")
+_ROWS = {4: (move_slices_out, move_slices_back)}
+"""By migration: what moves rows behind the statements that go up, and before those that go back."""
 
 
 class Migration(Struct, frozen=True):
-    """One step from a version to the next: the statements that go up, and those that go back."""
+    """One step from a version to the next: the steps that go up, and those that go back."""
 
     number: int
     name: str
-    up: tuple[str, ...]
-    down: tuple[str, ...]
+    up: tuple[Step, ...]
+    down: tuple[Step, ...]
 
 
 @cache
@@ -33,8 +44,13 @@ def migrations(database: str) -> tuple[Migration, ...]:
         stem = name.removesuffix(".sql")
         if int(stem[:4]) != number:
             raise ValueError(f"migration {number} of {database} is missing: {name} comes next")
-        down = texts[f"{stem}.down.sql"]
-        numbered.append(Migration(number, stem[5:], statements(texts[name]), statements(down)))
+        up: list[Step] = [*statements(texts[name])]
+        down: list[Step] = [*statements(texts[f"{stem}.down.sql"])]
+        if number in _ROWS:
+            move_up, move_down = _ROWS[number]
+            up.append(move_up)
+            down.insert(0, move_down)
+        numbered.append(Migration(number, stem[5:], tuple(up), tuple(down)))
     return tuple(numbered)
 
 
@@ -50,12 +66,21 @@ def newest(database: str) -> int:
     return len(migrations(database))
 
 
-def steps(database: str, start: int, goal: int) -> list[str]:
-    """The statements that migrate from one version to another, up or down."""
+def steps(database: str, start: int, goal: int) -> list[Step]:
+    """What migrates from one version to another, up or down."""
     every = migrations(database)
     if goal >= start:
-        return [statement for step in every[start:goal] for statement in step.up]
-    return [statement for step in reversed(every[goal:start]) for statement in step.down]
+        return [step for migration in every[start:goal] for step in migration.up]
+    return [step for migration in reversed(every[goal:start]) for step in migration.down]
+
+
+def take_steps(execute: Execute, steps: Iterable[Step]) -> None:
+    """Take steps in the transaction that a caller has begun."""
+    for step in steps:
+        if isinstance(step, str):
+            execute(step, ())
+        else:
+            step(execute)
 
 
 def check_goal(database: str, goal: int) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ragauge.errors import RagaugeError
 from ragauge.files import redaction
-from ragauge.model.run import Store, StoreKind
+from ragauge.model.run import CompactedStore, Store, StoreKind
 from ragauge.store.databases import migration_steps, store_errors
-from ragauge.store.databases.queries import Execute, StoreQueries
+from ragauge.store.databases.queries import TABLES, Execute, StoreQueries
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -20,6 +20,9 @@ PATIENCE = "60s"
 
 AT_ONCE = 2000
 """Rows that a stream takes from the server at a time."""
+
+WRITER = "name another server, or a user who may write: a standby can only be read"
+OWNER = "let the owner of its tables run `ragauge runs list` on it once, with this version"
 
 MIGRATING, ADDING, HOLDING = 7246283, 7246284, 7246285
 """Advisory locks: around migrations, around one gold set or list of chunks, and on a run."""
@@ -91,6 +94,8 @@ class _Address:
         except psycopg.errors.InsufficientPrivilege as error:
             hint = "the user of the URL must be allowed to make tables and to write to them"
             raise store_errors.unavailable(self.name, self._words(error), hint) from error
+        except psycopg.errors.ReadOnlySqlTransaction as error:
+            raise store_errors.read_only(self.name, WRITER) from error
         except (psycopg.OperationalError, psycopg.InternalError) as error:
             hint = "check the URL, and that the server runs; then try again"
             raise store_errors.unavailable(self.name, self._words(error), hint) from error
@@ -131,12 +136,22 @@ def _migrate(connection: Connection[Any], name: str, goal: int) -> None:
         if version == 0 != goal:
             cursor.execute("CREATE TABLE eval_schema (version INTEGER NOT NULL)")
             cursor.execute("INSERT INTO eval_schema VALUES (0)")
-        for statement in migration_steps.steps("postgres", version, goal):
-            cursor.execute(statement)
+        migration_steps.take_steps(
+            lambda sql, parameters: cursor.execute(_marked(sql), parameters),
+            migration_steps.steps("postgres", version, goal),
+        )
         if goal:
             cursor.execute("UPDATE eval_schema SET version = %s", (goal,))
         else:
             cursor.execute("DROP TABLE IF EXISTS eval_schema")
+
+
+def _is_read_only(connection: Connection[Any]) -> bool:
+    """Whether nothing can be written: on a standby, or by a user who may only read."""
+    asked = "SELECT current_setting('transaction_read_only') = 'on' OR NOT"
+    owner = "pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'eval_runs'::regclass"
+    row = connection.execute(f"{asked} {owner}").fetchone()
+    return row is not None and bool(row[0])
 
 
 def _opened(address: _Address, *, create: bool, goal: int) -> Connection[Any]:
@@ -147,6 +162,8 @@ def _opened(address: _Address, *, create: bool, goal: int) -> Connection[Any]:
             version = _version(connection.cursor(), address.name)
             if version == 0 and not create:
                 raise store_errors.nothing_stored(address.name)
+            if version != goal and version and _is_read_only(connection):
+                raise store_errors.old_and_read_only(address.name, version, goal, OWNER)
             if version != goal:
                 _migrate(connection, address.name, goal)
         except BaseException:
@@ -246,6 +263,30 @@ class PostgresStore(StoreQueries):
                 " WHERE result.run_id = ? AND result.ordinal = given.place",
                 ([ordinal for ordinal, _ in values], [text for _, text in values], run_id),
             )
+
+    def reuse_deleted(self) -> None:
+        """Let what is stored next take the space of what was deleted, at once.
+
+        The server would do it by itself, minutes later. A table that another process works on is
+        left to it.
+        """
+        with self._address.translated():
+            self._connection.execute(f"VACUUM (SKIP_LOCKED) {', '.join(TABLES)}")
+
+    def compact(self) -> CompactedStore:
+        """Return the space of what was deleted; other processes wait for it meanwhile."""
+        before = self._size()
+        with self._address.translated():
+            self._connection.execute(f"VACUUM (FULL, ANALYZE) {', '.join(TABLES)}")
+        return CompactedStore(before, self._size())
+
+    def _size(self) -> int:
+        """The bytes of all tables with their indexes."""
+        # Partitions are tables of their own, and are not counted with the table they belong to.
+        tables = " + ".join(f"pg_total_relation_size('{table}')" for table in TABLES)
+        parts = "SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0) FROM pg_inherits"
+        parent = "WHERE inhparent = 'eval_live_minutes'::regclass"
+        return int(self._read(f"SELECT {tables} + ({parts} {parent})")[0][0])
 
     def close(self) -> None:
         """Let go of the connection."""

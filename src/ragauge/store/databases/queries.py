@@ -22,9 +22,16 @@ Execute = Callable[[str, Sequence[object]], Any]
 
 RUN_COLUMNS = (
     "run_id", "suite", "profile", "created_at", "commit_hash", "gold_hash", "gold_key", "chunks",
-    "config_snapshot_json", "aggregate_json", "status", "schema_version", "results",
+    "config_snapshot_json", "aggregate_json", "status", "schema_version", "results", "branch",
+    "author", "dirty",
 )  # fmt: skip
 """The columns of a run in the order of its fields, up to `evidence` and `tags`."""
+
+TABLES = (
+    "eval_runs", "eval_query_results", "eval_gold_items", "eval_chunks", "eval_tags",
+    "eval_scorings", "eval_metric_values", "eval_decisions", "eval_live_minutes",
+    "eval_live_windows",
+)  # fmt: skip
 
 FACTS = ", ".join(ResultFacts._fields)
 RUN = ", ".join(RUN_COLUMNS)
@@ -33,6 +40,9 @@ STORED = """CASE status WHEN 'complete' THEN results ELSE
     END"""
 """How many results a run has; the column is filled in when it is finished."""
 
+
+SCORING = "number, created_at, ragauge_version, aggregate_json, questions, slices"
+"""The columns of a scoring in the order of its fields."""
 
 RESULT = f"eval_query_results (run_id, {FACTS}, result_json, metric_values)"
 FACT_TYPES = ("int8", "text", "int8", "text", "int8", "int8", "int8", "text", "float8", "float8")
@@ -90,10 +100,11 @@ class StoreQueries(ABC):
         runs = []
         for *fields, tags in self._read(sql, parameters):
             names = json.loads(tags) if isinstance(tags, str) else tags
-            fields_and_tags = (*fields, tuple(names))
-            runs.append(
-                RunRecord(**dict(zip(RunRecord.__struct_fields__, fields_and_tags, strict=True)))
-            )
+            values = zip(RunRecord.__struct_fields__, (*fields, tuple(names)), strict=True)
+            run = RunRecord(**dict(values))
+            # SQLite has no booleans: there it is 0 or 1.
+            dirty = None if run.dirty is None else bool(run.dirty)
+            runs.append(replace(run, dirty=dirty))
         return runs
 
     def runs(self, *, suite: str | None = None) -> list[RunRecord]:
@@ -160,8 +171,8 @@ class StoreQueries(ABC):
     def scorings(self, run_id: str) -> list[Scoring]:
         """All scorings of a run, the first one first."""
         rows = self._read(
-            f"SELECT number, created_at, ragauge_version, aggregate_json{self.json_text}, questions"
-            " FROM eval_scorings WHERE run_id = ? ORDER BY number",
+            f"SELECT {SCORING.replace('_json', f'_json{self.json_text}')} FROM eval_scorings"
+            " WHERE run_id = ? ORDER BY number",
             (run_id,),
         )
         return [Scoring(**dict(zip(Scoring.__struct_fields__, row, strict=True))) for row in rows]
@@ -298,7 +309,8 @@ class StoreQueries(ABC):
         self, execute: Execute, run_id: str, scoring: Scoring, values: Iterable[ValueColumn]
     ) -> None:
         row = (run_id, *astuple(scoring))
-        execute("INSERT INTO eval_scorings VALUES (?, ?, ?, ?, ?, ?)", row)
+        marks = ", ".join("?" * len(row))
+        execute(f"INSERT INTO eval_scorings (run_id, {SCORING}) VALUES ({marks})", row)
         rows = ((run_id, scoring.number, place, *value) for place, value in enumerate(values))
         types = ("text", "int4", "int4", "text", "int4", "bytea")
         self._insert("eval_metric_values", types, rows)

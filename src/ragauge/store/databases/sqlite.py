@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragauge.errors import RagaugeError
 from ragauge.files import redaction
 from ragauge.files.lock_file import HeldError, held
-from ragauge.model.run import Store, StoreKind
+from ragauge.model.run import CompactedStore, Store, StoreKind
 from ragauge.store.databases import migration_steps, store_errors
 from ragauge.store.databases.queries import Execute, StoreQueries
 
@@ -29,10 +30,17 @@ CLOSING = 5.0
 
 OLDEST = (3, 37, 0)  # the first SQLite with STRICT tables
 PAGE = 8192  # a tenth faster than 4096 with results of 600 bytes
+INCREMENTAL = 2  # the value of PRAGMA auto_vacuum for files that can give pages back one by one
+PAGES_AT_ONCE = 4096  # pages to give back before the log is emptied: 32 MiB on a full disk
+IMMUTABLE = "mode=ro&immutable=1"
 FORM = "write sqlite:///FILE for a path relative to the current folder, sqlite:////FILE for others"
 
 LATER = "other processes have been writing for too long; try again when they are done"
 RIGHTS = "check the path, and who may write to the file and to its folder"
+COPY = (
+    "copy it to where you may write and name the copy with --store, or let someone who may write "
+    "to it run `ragauge runs list` on it once, with this version"
+)
 HINTS = {
     sqlite3.SQLITE_FULL: "make room on the disk; a run that was being stored is incomplete",
     sqlite3.SQLITE_IOERR: "make room, or check the disk; a run that was being stored is incomplete",
@@ -74,9 +82,9 @@ def _path(url: str) -> Path:
     return Path(path)
 
 
-def _connect(path: Path, *, mode: str = "rw") -> sqlite3.Connection:
+def _connect(path: Path, access: str = "mode=rw") -> sqlite3.Connection:
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}",
+        f"{path.absolute().as_uri()}?{access}",
         uri=True,
         timeout=PATIENCE,
         isolation_level=None,
@@ -125,8 +133,9 @@ def _migrate(connection: sqlite3.Connection, path: Path, name: str, goal: int) -
         version = _version(connection, name)  # another process may have been quicker
         if version not in (0, goal):
             _back_up(path, name, version)
-        for statement in migration_steps.steps("sqlite", version, goal):
-            connection.execute(statement)
+        migration_steps.take_steps(
+            connection.execute, migration_steps.steps("sqlite", version, goal)
+        )
         connection.execute(f"PRAGMA user_version = {goal}")
 
 
@@ -163,45 +172,124 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def _opened(url: str, *, create: bool, goal: int) -> tuple[sqlite3.Connection, Path]:
+class _Opened(NamedTuple):
+    """A connection, and how to make another one: the file to open, and the way to."""
+
+    connection: sqlite3.Connection
+    path: Path
+    access: str = "mode=rw"
+
+
+def _opened(url: str, *, create: bool, goal: int) -> _Opened:
     """A connection to a store that is at a version."""
     path = _path(url)
     with _translated(url):
-        if sqlite3.sqlite_version_info < OLDEST:
-            has = f"this Python has SQLite {sqlite3.sqlite_version}"
-            raise store_errors.unavailable(url, has, "SQLite 3.37 or newer is needed")
         if not create and not path.exists():
             raise store_errors.nothing_stored(url)
         if not path.parent.is_dir():
             missing = f"there is no folder `{path.parent}`"
             raise store_errors.unavailable(url, missing, "make the folder first, or check the path")
-        connection = _connect(path, mode="rwc" if create else "rw")
+        connection = _connect(path, "mode=rwc" if create else "mode=rw")
         try:
             version = _version(connection, url)
             if version == 0 and not create:
                 raise store_errors.nothing_stored(url)
             if version == 0:
                 connection.execute(f"PRAGMA page_size = {PAGE}")
+                connection.execute(f"PRAGMA auto_vacuum = {INCREMENTAL}")
             if version != goal:
                 _migrate(connection, path, url, goal)
             _write_ahead(connection)
         except BaseException:
             connection.close()
             raise
-    return connection, path
+    return _Opened(connection, path)
+
+
+def _may_write(path: Path) -> bool:
+    """Whether this process may write to a file, and make the files beside it that SQLite needs."""
+    real = path.resolve()
+    effective = os.access in os.supports_effective_ids
+    return all(os.access(each, os.W_OK, effective_ids=effective) for each in (real, real.parent))
+
+
+def _opened_to_read(url: str, stack: ExitStack) -> _Opened:
+    """A connection to a store on a disk that is not to be written to; the stack closes it.
+
+    SQLite reads a file in WAL mode with the help of two files beside it. Where they are there,
+    another process may be writing, and they are used. Where there are none, the file is all there
+    is, and reading it as one that does not change makes none. What a writer that was killed has
+    left behind belongs to the store and can only be read by writing: it is read in a copy.
+    """
+    path = _path(url)
+    real = path.resolve()
+    with _translated(url):
+        log, memory, journal = (Path(f"{real}{end}") for end in ("-wal", "-shm", "-journal"))
+        rest = [file for file in (log, journal) if file.exists() and file.stat().st_size]
+        opened = None
+        if log.exists() and memory.exists():
+            with suppress(sqlite3.OperationalError):  # nobody has it open, and nobody may begin
+                opened = _checked(url, real, "mode=ro")
+        if opened is None and rest:
+            opened = _checked(url, _copied(url, stack, [real, *rest]), "mode=rw")
+        opened = opened or _checked(url, real, IMMUTABLE)
+    stack.callback(opened.connection.close)
+    return opened
+
+
+def _copied(url: str, stack: ExitStack, files: Sequence[Path]) -> Path:
+    """The first of some files, copied with the others to a folder that the stack removes."""
+    try:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ragauge-")))
+        for file in files:
+            shutil.copyfile(file, folder / file.name)
+    except OSError as error:
+        words = f"what a writer left beside it cannot be read: {error.strerror or error}"
+        hint = "make room for a temporary copy of it, or check who may read the files beside it"
+        raise store_errors.unavailable(url, words, hint) from error
+    return folder / files[0].name
+
+
+def _checked(url: str, path: Path, access: str) -> _Opened:
+    """A connection to a file that is not to be migrated."""
+    connection = _connect(path, access)
+    try:
+        version, newest = _version(connection, url), migration_steps.newest("sqlite")
+        if version == 0:
+            raise store_errors.nothing_stored(url)
+        if version != newest:
+            raise store_errors.old_and_read_only(url, version, newest, COPY)
+    except BaseException:
+        connection.close()
+        raise
+    return _Opened(connection, path, access)
 
 
 def migrate_to(url: str, version: int) -> None:
     """Migrate a store to a version, also back to an older one; a copy of it stays beside it."""
     migration_steps.check_goal("sqlite", version)
-    connection, _ = _opened(url, create=False, goal=version)
-    connection.close()
+    _opened(url, create=False, goal=version).connection.close()
 
 
 def open_store(url: str, *, create: bool = True) -> Store:
-    """Open the store in a file, which is made or migrated if need be."""
-    connection, path = _opened(url, create=create, goal=migration_steps.newest("sqlite"))
-    return SqliteStore(url, path, connection)
+    """Open the store in a file, which is made or migrated if need be.
+
+    Where nothing can be written, a store that is there is opened to be read.
+    """
+    path = _path(url)
+    if sqlite3.sqlite_version_info < OLDEST:
+        has = f"this Python has SQLite {sqlite3.sqlite_version}"
+        raise store_errors.unavailable(url, has, "SQLite 3.37 or newer is needed")
+    with ExitStack() as stack:
+        read_only = path.is_file() and not _may_write(path)
+        if read_only and create:
+            raise store_errors.read_only(url, RIGHTS)
+        if read_only:
+            opened = _opened_to_read(url, stack)
+        else:
+            opened = _opened(url, create=create, goal=migration_steps.newest("sqlite"))
+            stack.callback(opened.connection.close)
+        return SqliteStore(url, path, opened, stack.pop_all(), read_only=read_only)
 
 
 class SqliteStore(StoreQueries):
@@ -211,15 +299,39 @@ class SqliteStore(StoreQueries):
     stands in nobody's way.
     """
 
-    def __init__(self, name: str, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self, name: str, path: Path, opened: _Opened, stack: ExitStack, *, read_only: bool
+    ) -> None:
         self.name = name
         self._path = path.absolute()  # the current folder may change
         self.url = f"sqlite:///{self._path}"
-        self._connection = connection
+        self._connection = opened.connection
         self._writing_lock = threading.Lock()
+        self._opened = opened._replace(path=opened.path.absolute())
+        self._stack = stack
+        self._read_only = read_only
+        self._state = self._state_of_file()
+
+    def _state_of_file(self) -> tuple[int, ...]:
+        """What changes when another process writes to the file; nothing where SQLite sees it."""
+        if self._opened.access != IMMUTABLE:
+            return ()
+        try:
+            facts = self._opened.path.stat()
+        except OSError:  # it is gone: that is a change too
+            return ()
+        return facts.st_ino, facts.st_size, facts.st_mtime_ns
+
+    def _check_unchanged(self) -> None:
+        """Raise if a file that is read as one that does not change has changed."""
+        if self._state_of_file() != self._state:
+            words = "another process wrote to it while it was being read"
+            raise store_errors.unavailable(self.name, words, "try again")
 
     @contextmanager
     def _transaction(self, *, durable: bool) -> Iterator[Execute]:
+        if self._read_only:
+            raise store_errors.read_only(self.name, RIGHTS)
         sync = "FULL" if durable else "NORMAL"
         transaction = _transaction(self._connection, sync=sync)
         with self._writing_lock, _translated(self.name), transaction:
@@ -234,11 +346,15 @@ class SqliteStore(StoreQueries):
 
     def _read(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
         with _translated(self.name):
-            return self._connection.execute(sql, parameters).fetchall()
+            rows = self._connection.execute(sql, parameters).fetchall()
+        self._check_unchanged()
+        return rows
 
     def _stream(self, sql: str, key: str) -> Iterator[Any]:
-        with _translated(self.name), closing(_connect(self._path)) as own:
+        _, path, access = self._opened
+        with _translated(self.name), closing(_connect(path, access)) as own:
             yield from own.execute(sql, (key,))
+        self._check_unchanged()
 
     @contextmanager
     def hold(self, run_id: str) -> Iterator[None]:
@@ -255,14 +371,51 @@ class SqliteStore(StoreQueries):
                 raise store_errors.run_held(run_id) from error
             yield
 
-    def close(self) -> None:
-        """Let go of the connection, but not under a thread that still writes: SQLite would crash.
+    def reuse_deleted(self) -> None:
+        """Do nothing: pages that became free are the first to be written to."""
 
-        A run that is interrupted twice ends while its last batch is being stored.
+    def compact(self) -> CompactedStore:
+        """Return the space of what was deleted; other processes wait for it meanwhile.
+
+        A file that this version made gives its free pages back in place, also on a full disk. An
+        older one is written anew once, which takes as much space again, and then can do that too.
+        """
+        if self._read_only:
+            raise store_errors.read_only(self.name, RIGHTS)
+        connection = self._connection
+        with _translated(self.name):
+            self._empty_log()
+            before = self._path.stat().st_size
+            if self._pragma("auto_vacuum") == INCREMENTAL:
+                left = self._pragma("freelist_count")
+                while left:
+                    connection.execute(f"PRAGMA incremental_vacuum({PAGES_AT_ONCE})").fetchall()
+                    self._empty_log()
+                    left, free = self._pragma("freelist_count"), left
+                    if left >= free:  # another process deletes as fast
+                        break
+            else:
+                connection.execute(f"PRAGMA auto_vacuum = {INCREMENTAL}")
+                connection.execute("VACUUM")
+                self._empty_log()
+            return CompactedStore(before, self._path.stat().st_size)
+
+    def _pragma(self, name: str) -> int:
+        return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+    def _empty_log(self) -> None:
+        """Bring what was written into the file itself, which takes its new length with that."""
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def close(self) -> None:
+        """Let go of the connection, and of a copy that was read instead.
+
+        Not under a thread that still writes, SQLite would crash: a run that is interrupted twice
+        ends while its last batch is being stored.
         """
         if self._writing_lock.acquire(timeout=CLOSING):
             try:
-                self._connection.close()
+                self._stack.close()
             finally:
                 self._writing_lock.release()
 

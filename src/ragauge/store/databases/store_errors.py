@@ -36,6 +36,20 @@ def newer_store(name: str, found: int, known: int) -> RagaugeError:
     return RagaugeError.of("newer-store", message, hint=hint)
 
 
+def read_only(name: str, hint: str) -> RagaugeError:
+    """Build the error for a store that may be read and not be written."""
+    message = f"{name} is read-only: nothing can be stored, changed or deleted there"
+    return RagaugeError.of("store-unavailable", message, hint=hint)
+
+
+def old_and_read_only(name: str, version: int, newest: int, hint: str) -> RagaugeError:
+    """Build the error for a store that must be migrated and cannot be."""
+    message = (
+        f"{name} has version {version}, and is read-only: it cannot be migrated to version {newest}"
+    )
+    return RagaugeError.of("store-unavailable", message, hint=hint)
+
+
 def not_ours(name: str, why: str) -> RagaugeError:
     """Build the error for something that is no store, or is one no more."""
     hint = "check the URL; a store that was damaged must be restored from a copy"
