@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import click
 
 import ragauge
-from ragauge.cli.options import say
+from ragauge.cli.options import CONFIG_IN_USE, say
 from ragauge.codes import ExitCode
 from ragauge.errors import RagaugeError
 
@@ -110,6 +110,7 @@ def main() -> NoReturn:
 
 def run(arguments: list[str]) -> int:
     """Run the command line on arguments; return the exit code."""
+    context: click.Context | None = None
     try:
         with root.make_context("ragauge", list(arguments)) as context:
             code = root.invoke(context)
@@ -128,6 +129,11 @@ def run(arguments: list[str]) -> int:
         _say(f"error[usage]: {error.format_message()}")
         return int(ExitCode.USAGE)
     except RagaugeError as error:
+        config = None if context is None else context.meta.get(CONFIG_IN_USE)
+        if config is not None:
+            from ragauge.config import located
+
+            error = located(error, config, arguments)
         _say(str(error))
         return int(error.exit_code)
     except (click.Abort, KeyboardInterrupt):

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+CONFIG_IN_USE = "ragauge.config"
+"""The configuration of a command, in the `meta` of its context."""
+
 
 def whole_number(
     *names: str, least: int, most: int | None = None, default: int | None = None, **settings: Any
@@ -303,10 +306,12 @@ def read_config(path: str | None) -> Config:
     """Read the given configuration, or ./ragauge.toml where there is one."""
     from ragauge.config import FILE_NAME, Config, load_config
 
-    if path is not None:
-        return load_config(Path(path))
-    here = Path(FILE_NAME)
-    return load_config(here) if here.exists() else Config()
+    here = Path(FILE_NAME) if path is None else Path(path)
+    config = load_config(here) if path is not None or here.exists() else Config()
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[CONFIG_IN_USE] = config  # so that an error can be found in it
+    return config
 
 
 def embedding(
@@ -330,16 +335,24 @@ def embedding(
 
 def gates_from(profile: Profile, k: Sequence[int], config: Config, text: str | None) -> list[Gate]:
     """The gates of the profile, the configuration and the command line, put together."""
-    from ragauge.config import load_gates
+    from ragauge.config import read_gates_file
     from ragauge.gates import parse
     from ragauge.gates.parse import profile_gates
 
     layers = [
         profile_gates(profile, k),
-        parse.parse_table(config.gates, profile, k, origin=config.origin),
+        parse.parse_table(
+            config.gates,
+            profile,
+            k,
+            origin=config.origin,
+            place_of=lambda name: config.place("gates", name),
+        ),
     ]
     if text is not None and (text.endswith(".toml") or Path(text).is_file()):
-        layers.append(parse.parse_table(load_gates(Path(text)), profile, k, origin=text))
+        file = read_gates_file(Path(text))
+        places = file.places.__getitem__
+        layers.append(parse.parse_table(file.gates, profile, k, origin=text, place_of=places))
     elif text is not None:
         layers.append(parse.parse_items(text, profile, k))
     gates = parse.merge(*layers)
