@@ -33,6 +33,8 @@ from ragauge.model.scores_document import rounded
 from ragauge.model.verdict import Gate, Verdict, Waiver
 from ragauge.scoring import score
 from ragauge.text import plain
+from ragauge.trust.consent import require
+from ragauge.trust.needs import needs_of_embedder
 
 T = TypeVar("T")
 
@@ -121,6 +123,7 @@ class Scorer:
 
         embed, cache = None, config.embed_cache
         if config.embed is not None:
+            require(config, needs_of_embedder(config))
             embed = Embedding(name=config.embed, settings=config.embedders, cache=cache)
         scores = score.score(
             str(files["gold"]),

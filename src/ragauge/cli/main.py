@@ -18,6 +18,7 @@ import ragauge
 from ragauge.cli.options import CONFIG_IN_USE, say
 from ragauge.codes import ExitCode
 from ragauge.errors import RagaugeError
+from ragauge.files import connections
 
 _INTERRUPTED = 130
 _NOT_COMMANDS = {"demo_data", "main", "options", "output", "store_options"}
@@ -111,6 +112,7 @@ def main() -> NoReturn:
 def run(arguments: list[str]) -> int:
     """Run the command line on arguments; return the exit code."""
     context: click.Context | None = None
+    connections.listen(say)
     try:
         with root.make_context("ragauge", list(arguments)) as context:
             code = root.invoke(context)

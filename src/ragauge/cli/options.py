@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ragauge.model.profile import Profile
     from ragauge.model.run import Store
     from ragauge.model.verdict import Gate
+    from ragauge.trust.needs import Need
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,6 +49,27 @@ def choice(*names: str, of: Sequence[str], default: str, help: str) -> Callable[
     )
 
 
+ALLOWED_HOSTS = "ragauge.allowed-hosts"
+"""The hosts of --allow-host, in the `meta` of a command's context."""
+
+
+def _keep_hosts(context: click.Context, _option: click.Parameter, hosts: tuple[str, ...]) -> None:
+    from ragauge.trust.consent import parse_host
+
+    for host in hosts:
+        if parse_host(host) is None:
+            raise click.BadParameter(f"{host!r} is no host: write HOST or HOST:PORT, without http")
+    context.meta[ALLOWED_HOSTS] = hosts
+
+
+ALLOW_HOST_OPTION = click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="HOST",
+    expose_value=False,
+    callback=_keep_hosts,
+    help="A host that ragauge.toml names may be connected to. Repeats; see also `ragauge trust`.",
+)
 ALLOW_OPTIONS = [
     click.option(
         "--allow-missing",
@@ -314,12 +336,39 @@ def read_config(path: str | None) -> Config:
     return config
 
 
+def permit(config: Config, needs: Sequence[Need]) -> None:
+    """Refuse what the configuration leads to and the user has not consented to."""
+    from ragauge.trust.consent import require
+
+    if needs:
+        context = click.get_current_context(silent=True)
+        hosts = () if context is None else context.meta.get(ALLOWED_HOSTS, ())
+        require(config, needs, allowed_hosts=hosts)
+
+
+def permit_embedder(config: Config, chosen: str | None) -> None:
+    """Refuse an embedder that the configuration leads to and nobody has consented to."""
+    if chosen is not None or config.embed is not None:
+        from ragauge.trust.needs import needs_of_embedder
+
+        permit(config, needs_of_embedder(config, chosen))
+
+
+def permit_store(config: Config) -> None:
+    """Refuse the store of the configuration where nobody has consented to it."""
+    if config.store is not None:
+        from ragauge.trust.needs import needs_of_store
+
+        permit(config, needs_of_store(config))
+
+
 def embedding(
     name: str | None, cache: str | None, tolerance: float | None, config: Config
 ) -> Embedding | None:
     """How ΔS is to be taken anew; None where it is not."""
     from ragauge.model.embedder import Embedding
 
+    permit_embedder(config, name)
     name = name or config.embed
     if name is None:
         if tolerance is not None or cache is not None:

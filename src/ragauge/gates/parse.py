@@ -93,12 +93,11 @@ def parse_table(
             else:
                 raise _bad(f"{name} = {value!r}", 'write a number, ">= 0.80", or a table')
         except RagaugeError as error:
+            place = None if origin == "--gates" else Place(origin)  # a command line is none
             if place_of is not None:
                 place = place_of(name)
             elif error.code == "bad-config":  # it says by itself where the gate was set
                 raise
-            else:
-                place = None if origin == "--gates" else Place(origin)  # a command line is none
             raise RagaugeError([replace(error.problems[0], place=place)]) from error
     return gates
 

@@ -56,6 +56,8 @@ from ragauge.scoring.tasks.job import Job
 from ragauge.store.runs import RunDescription, add_run, stored_chunks
 from ragauge.store.snapshot import plan_of, read_snapshot, snapshot_of
 from ragauge.text import plain
+from ragauge.trust.begun_runs import is_own_run, remember_run
+from ragauge.trust.needs import accesses_of_target, embedder_leads_outside
 
 
 class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -243,6 +245,7 @@ def start_run(
     run = add_run(store, wanted, snapshot, items, chunks, gold_hash=hashed, content=content)
     for tag in wanted.tags:
         store.tag(tag, run.run_id)
+    remember_run(run.run_id, msgspec.json.encode(stored, order="deterministic"))
     return run
 
 
@@ -263,6 +266,7 @@ def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **sam
         raise _refused(
             run, "was not made by `ragauge run`", "it has no questions to ask"
         ) from error
+    _refuse_unless_begun(run, asked, same)
     for name, value in same.items():
         # What is stored has no secrets, so what is given again is compared without them.
         stored = getattr(asked, name)
@@ -298,6 +302,42 @@ def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **sam
                 "leave --gold out to ask what the run began with, or begin a new run",
             )
     return Resumed(run, asked, run_input)
+
+
+_FLAGS = {
+    "address": "--target",
+    "options": "--option",
+    "embedder": "--embedder",
+    "embed": "--embed",
+}
+
+
+def _refuse_unless_begun(run: RunRecord, asked: Asked, repeated: Mapping[str, Any]) -> None:
+    """Refuse to connect or to run code for a stored run that is not the user's own.
+
+    A store may come from anybody, as may a checkout with a `ragauge.db`. What the user repeats on
+    the command line is the user's own again.
+    """
+    if is_own_run(run.run_id, msgspec.json.encode(asked, order="deterministic")):
+        return
+    outside = {
+        "address": bool(accesses_of_target(asked.address)),
+        "options": bool(accesses_of_target(asked.address)),
+        "embedder": asked.embedder is not None and embedder_leads_outside(asked.embedder),
+        "embed": asked.embed is not None and embedder_leads_outside(asked.embed),
+    }
+    for name, flag in _FLAGS.items():
+        value = getattr(asked, name)
+        if not value or not outside[name] or repeated.get(name) is not None:
+            continue
+        texts = [f"{key}={one}" for key, one in value.items()] if name == "options" else [value]
+        again = " ".join(f"{flag} {shlex.quote(text)}" for text in texts)
+        raise RagaugeError.of(
+            "not-trusted",
+            f"you did not begin the run `{run.run_id}` on this machine, and it would use "
+            f"{' '.join(texts)}",
+            hint=f"a store may come from anybody; if you want that, add {again}",
+        )
 
 
 def _setting(name: str, value: object) -> str:

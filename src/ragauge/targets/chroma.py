@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ragauge.files.connections import announce
 from ragauge.files.redaction import redacted_url
 from ragauge.model.embedder import Vectors
 from ragauge.model.target import TargetKind, TargetOptions
@@ -46,6 +47,7 @@ class ChromaTarget(NearestTarget):
 
             url = urlsplit(place)
             tls = url.scheme == "https"
+            announce(url.hostname or place, url.port or (443 if tls else 8000))
             return _tried(
                 lambda: self.chromadb.HttpClient(
                     host=url.hostname,

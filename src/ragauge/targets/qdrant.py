@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from ragauge.files.connections import announce
 from ragauge.files.redaction import redacted_url
 from ragauge.model.embedder import Vectors
 from ragauge.model.target import TargetKind, TargetOptions
@@ -108,6 +110,7 @@ def _opened(client: Any, place: str, timeout: float) -> Any:
         return client(location=MEMORY)
     if place.startswith(("http://", "https://")):
         key = os.environ.get(KEY_VARIABLE)
+        announce(urlsplit(place).hostname or place, urlsplit(place).port or 6333)
         return client(
             url=place, api_key=key, timeout=max(1, int(timeout)), check_compatibility=False
         )
