@@ -113,7 +113,8 @@ def progress_line(progress: Progress) -> str:
 @click.option(
     "--target",
     metavar="ADDRESS",
-    help="The system: python:module:function, http://..., command:PROGRAM, or of a plugin.",
+    help="The system: python:module:function, http://..., command:PROGRAM, or of a plugin "
+    "(default: the one in ragauge.toml).",
 )
 @click.option(
     "--option",
