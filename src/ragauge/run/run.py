@@ -57,7 +57,7 @@ from ragauge.store.runs import RunDescription, add_run, stored_chunks
 from ragauge.store.snapshot import plan_of, read_snapshot, snapshot_of
 from ragauge.text import plain
 from ragauge.trust.begun_runs import is_own_run, remember_run
-from ragauge.trust.needs import accesses_of_target, embedder_leads_outside
+from ragauge.trust.needs import embedder_leads_outside, target_leads_outside
 
 
 class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -245,7 +245,7 @@ def start_run(
     run = add_run(store, wanted, snapshot, items, chunks, gold_hash=hashed, content=content)
     for tag in wanted.tags:
         store.tag(tag, run.run_id)
-    remember_run(run.run_id, msgspec.json.encode(stored, order="deterministic"))
+    remember_run(run.run_id, _encoded(_asked_of(run)))
     return run
 
 
@@ -260,12 +260,7 @@ class Resumed(Struct, frozen=True):
 def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **same: Any) -> Resumed:
     """Load a run that was stopped; `same` are settings given again, which must agree."""
     snapshot = read_snapshot(run.snapshot, run.run_id)
-    try:
-        asked = msgspec.convert(snapshot.system.get("target"), Asked)
-    except msgspec.ValidationError as error:
-        raise _refused(
-            run, "was not made by `ragauge run`", "it has no questions to ask"
-        ) from error
+    asked = _asked_of(run)
     _refuse_unless_begun(run, asked, same)
     for name, value in same.items():
         # What is stored has no secrets, so what is given again is compared without them.
@@ -312,17 +307,31 @@ _FLAGS = {
 }
 
 
+def _asked_of(run: RunRecord) -> Asked:
+    """What a stored run was begun with, without its secrets."""
+    try:
+        return msgspec.convert(read_snapshot(run.snapshot, run.run_id).system.get("target"), Asked)
+    except msgspec.ValidationError as error:
+        raise _refused(
+            run, "was not made by `ragauge run`", "it has no questions to ask"
+        ) from error
+
+
+def _encoded(asked: Asked) -> bytes:
+    return msgspec.json.encode(asked, order="deterministic")
+
+
 def _refuse_unless_begun(run: RunRecord, asked: Asked, repeated: Mapping[str, Any]) -> None:
     """Refuse to connect or to run code for a stored run that is not the user's own.
 
     A store may come from anybody, as may a checkout with a `ragauge.db`. What the user repeats on
     the command line is the user's own again.
     """
-    if is_own_run(run.run_id, msgspec.json.encode(asked, order="deterministic")):
+    if is_own_run(run.run_id, _encoded(asked)):
         return
     outside = {
-        "address": bool(accesses_of_target(asked.address)),
-        "options": bool(accesses_of_target(asked.address)),
+        "address": target_leads_outside(asked.address),
+        "options": target_leads_outside(asked.address),
         "embedder": asked.embedder is not None and embedder_leads_outside(asked.embedder),
         "embed": asked.embed is not None and embedder_leads_outside(asked.embed),
     }

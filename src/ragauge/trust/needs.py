@@ -37,10 +37,19 @@ def needs_of_target(config: Config) -> list[Need]:
     """What the target that the file names leads to."""
     if config.target is None:
         return []
-    return [Need(each, config.place("target")) for each in accesses_of_target(config.target)]
+    place = config.place("target")
+    return [Need(access, place) for access in _accesses_of_target(config.target)]
 
 
-def accesses_of_target(address: str) -> Sequence[Access]:
+def target_leads_outside(address: str) -> bool:
+    """Whether a target connects or runs code, by its address."""
+    try:
+        return bool(_accesses_of_target(address))
+    except RagaugeError:  # its secrets were taken out, and it can no longer be read
+        return True
+
+
+def _accesses_of_target(address: str) -> Sequence[Access]:
     """What asking a target leads to: code, unless its kind says that it is less."""
     kind = registry.targets().get(address.partition(":")[0])
     if kind is None:
