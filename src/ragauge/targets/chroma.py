@@ -27,7 +27,11 @@ class ChromaTarget(NearestTarget):
         place, settings = split_address(address, options, (*FIELD_NAMES, *NAMES, "collection"))
         name = settings.needed("collection", "chroma:PATH?collection=chunks")
         self.chromadb = library("chromadb", "chroma")
-        self.quiet = library("chromadb.config", "chroma").Settings(anonymized_telemetry=False)
+        self.quiet = library("chromadb.config", "chroma").Settings(
+            # Else it reads a `.env` of the current folder, whose settings name classes to import.
+            _env_file=None,
+            anonymized_telemetry=False,
+        )
         client = self._client(place)
         self.collection = _collection(client, name, redacted_url(place))
         self.hits = HitMaker(settings, options)
