@@ -10,7 +10,6 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 _USUAL_PORTS = (80, 443, 5432)
 _ON_COMMAND_LINE = "named on the command line"
@@ -60,6 +59,8 @@ def postgres_hosts(parameters: Mapping[str, Any]) -> list[tuple[str, int]]:
 
     Without either it is as the environment says, or else a socket of this machine.
     """
+    from urllib.parse import urlsplit  # every command imports this module, and few connect
+
     environment = {"host": "PGHOST", "hostaddr": "PGHOSTADDR"}
     own = [parameters.get(name) for name in environment]
     texts = own if any(own) else [os.environ.get(name) for name in environment.values()]

@@ -48,3 +48,22 @@ def test_the_next_command_begins_anew(lines: list[str]) -> None:
 def test_without_a_listener_nothing_is_said() -> None:
     connections.listen(None)
     connections.announce("example.com")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "hosts"),
+    [
+        ({"host": "a", "port": "1"}, [("a", 1)]),
+        ({"host": "a,b", "hostaddr": "10.0.0.1"}, [("a", 5432), ("b", 5432), ("10.0.0.1", 5432)]),
+        ({"host": "a", "oauth_issuer": "https://b/x"}, [("a", 5432), ("b", 5432)]),
+        ({"host": "/run/postgresql"}, [("localhost", 5432)]),
+        ({"host": "@abstract"}, [("localhost", 5432)]),
+        ({}, [("localhost", 5432)]),
+    ],
+)
+def test_all_servers_that_libpq_would_connect_to(
+    parameters: dict[str, str], hosts: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PGHOST", "PGHOSTADDR", "PGPORT"):
+        monkeypatch.delenv(name, raising=False)
+    assert connections.postgres_hosts(parameters) == hosts

@@ -25,7 +25,7 @@ from ragauge.model.run import (
     Store,
     ValueColumn,
 )
-from ragauge.store.databases import schema_versions
+from ragauge.store.databases import schema_versions, sqlite
 from ragauge.store.databases.queries import FACTS
 from tests.support.postgres import own_schema, server_url
 
@@ -783,3 +783,11 @@ def test_tables_of_others_may_stand_beside_ours(request: pytest.FixtureRequest) 
             fill(store)
         migrate_to(url, 0)
         assert sql(url, "SELECT * FROM birds") == []
+
+
+def test_views_and_triggers_of_a_store_call_nothing_that_is_not_harmless(tmp_path: Path) -> None:
+    """A store may come from anybody, and SQLite trusts what a file defines unless it is told."""
+    opened = sqlite.open_store(f"sqlite:///{tmp_path / 'runs.db'}")
+    assert isinstance(opened, sqlite.SqliteStore)
+    assert opened._connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
+    opened.close()
