@@ -272,6 +272,7 @@ STORED = [
     ("compare", "one", "two"),
     ("compare", "scores.json", "two"),
     ("gate", "one"),
+    ("gate", "scores.json", "--baseline", "one"),
     ("view", "one", "--no-open"),
     ("diagnose", "one"),
     ("prompt", "one"),
