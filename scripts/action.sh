@@ -40,6 +40,7 @@ install_ragauge() {
   [[ -n $version ]] && what="ragauge${extras:+[$extras]}==$version"
   venv="$(venv_of)"
   python="$(find_python)"
+  cd / # `python -m` imports from the current folder first, and that is the checkout
   "$python" -m venv "$venv"
   python="$venv/bin/python"
   [[ -x $python ]] || python="$venv/Scripts/python"

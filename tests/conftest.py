@@ -21,7 +21,7 @@ from tests.support.effort import examples
 _NOT_OURS = (
     "BUILDKITE", "BUILD_NUMBER", "CI", "CI_", "CIRCLE", "COLUMNS", "FORCE_COLOR", "GITHUB_",
     "GITLAB_", "JENKINS_", "LINES", "NO_COLOR", "PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE",
-    "PY_COLORS", "RAGAUGE_COMMIT", "RAGAUGE_DEBUG", "SOURCE_DATE_EPOCH",
+    "PY_COLORS", "RAGAUGE_ALLOW_HOSTS", "RAGAUGE_COMMIT", "RAGAUGE_DEBUG", "SOURCE_DATE_EPOCH",
 )  # fmt: skip
 _PREFIXES = tuple(name for name in _NOT_OURS if name.endswith("_"))
 
@@ -46,6 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         folder = tempfile.TemporaryDirectory(prefix="ragauge-tests-")
         os.environ["XDG_CACHE_HOME"] = folder.name
+        os.environ["XDG_CONFIG_HOME"] = folder.name
         config.add_cleanup(folder.cleanup)
 
 

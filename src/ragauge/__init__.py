@@ -5,11 +5,12 @@ from ragauge import gate, load_gold, load_traces, score
 PYTEST_DONT_REWRITE: pytest would warn where this was imported before it.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
+# Nothing is imported here, not even `typing`: under `python -m ragauge` the current folder still
+# stands first on the path. `TYPE_CHECKING` is known to type checkers by its name.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ragauge.compare.compare import compare_runs
     from ragauge.errors import RagaugeError
     from ragauge.formats.load import load_gold, load_traces
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Import the API when it is used, so that `ragauge --help` does not pay for it."""
     if name in _HOMES:
         from importlib import import_module

@@ -54,6 +54,15 @@ bad-target: a target cannot be asked at all
     A target is python:module:function, http://..., command:PROGRAM, or what a plugin brings. The
     function, program or option that is named must be there; what goes wrong with single questions
     later is recorded with them.
+host-not-allowed: ragauge.toml names a host that nobody has allowed
+    A file in a project may come from anybody, and must not send your texts and keys anywhere. Allow
+    a host with --allow-host HOST, for a whole job with RAGAUGE_ALLOW_HOSTS=HOST,HOST, or read the
+    file and trust it with `ragauge trust`; it has to be trusted again when these settings change.
+    Hosts that you name on the command line need no consent.
+not-trusted: ragauge.toml or a stored run names code that nobody has trusted
+    A target such as python:... or command:..., a model that is loaded as code, and plugins run what
+    they are told to. Where ragauge.toml names one, read it and trust the file with `ragauge trust`.
+    Where it comes from a stored run that you did not begin here, name it again on the command line.
 cannot-resume: a stored run cannot be gone on with
     Only a run that `ragauge run` began has questions left to ask, and only with the gold set, the
     target, the seeds and the k that it began with: half a run of one system and half of another

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -25,18 +25,56 @@ _AHEAD = 8
 _MOST_THREADS = 4
 
 
-def start_process(*arguments: str) -> subprocess.Popen[bytes]:
-    """Start a Python process that imports this very package and is spoken to over its pipes."""
+# The child imports this very package, whatever its path holds. Behind that, the folder of the
+# package comes last on the path: among installed packages there may be one that is called like a
+# module of the standard library, and what ragauge needs may lie there and nowhere else.
+_START = """\
+import sys
+root, code = sys.argv.pop(), sys.argv.pop()
+sys.path.insert(0, root)
+import ragauge
+sys.path.append(sys.path.pop(0))
+exec(code)
+"""
+
+
+def start_process(option: str, code: str) -> subprocess.Popen[bytes]:
+    """Start `python -c CODE`, which imports this very package and is spoken to over its pipes.
+
+    Python would look for every import in the current folder first, and there lie the data, or the
+    files of somebody whose change is judged: `-P` leaves that folder out.
+    """
+    assert option == "-c", "with -m the current folder could not be left to Python alone"
     root = str(Path(__file__).resolve().parents[1])
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+    flags = [
+        flag
+        for flag, is_set in (
+            ("-P", True),
+            ("-E", sys.flags.ignore_environment),
+            ("-s", sys.flags.no_user_site),
+        )
+        if is_set
+    ]
     return subprocess.Popen(
-        [sys.executable, *arguments],
+        [sys.executable, *flags, option, _START, code, root],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         # An interrupt from the keyboard is for the parent, which then closes the pipes.
         start_new_session=os.name == "posix",
-        env={**os.environ, "PYTHONPATH": path},
+        env=_without_current_folder(os.environ),
     )
+
+
+def _without_current_folder(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment without empty entries of PYTHONPATH: they stand for the current folder.
+
+    `PYTHONPATH=$PYTHONPATH:lib` leaves one where the variable was not set before.
+    """
+    copy = dict(environ)
+    entries = copy.pop("PYTHONPATH", "").split(os.pathsep)
+    if path := os.pathsep.join(filter(None, entries)):
+        copy["PYTHONPATH"] = path
+    return copy
 
 
 def write_message(stream: IO[bytes], payload: bytes) -> None:
@@ -63,17 +101,17 @@ class _Request(NamedTuple):
 
 
 class WorkerProcesses:
-    """Python processes that answer each message with one message; they are started at once.
+    """Python processes (`-c CODE`) that answer each message with one; they are started at once.
 
     A process is served by one thread for its whole life. The threads take requests from one
     queue, so the messages that a process sees come in the order in which they were submitted.
     """
 
-    def __init__(self, count: int, *arguments: str) -> None:
+    def __init__(self, count: int, option: str, code: str) -> None:
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
-        self.processes = [start_process(*arguments) for _ in range(count)]
+        self.processes = [start_process(option, code) for _ in range(count)]
         self._threads = [
             threading.Thread(target=self._serve, args=(process,), daemon=True)
             for process in self.processes

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
-from ragauge.errors import Place, RagaugeError
+from ragauge.errors import Place, Problem, RagaugeError
+from ragauge.files.toml_lines import TomlKey, line_of_fault, line_of_key
 from ragauge.model.options import CitationMode, Options
 from ragauge.model.semantic import Bands
 from ragauge.model.verdict import Waiver
@@ -38,7 +41,7 @@ class _Written(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     trace: str | None = None
     profile: str | None = None
     dialect: str | None = None
-    k: tuple[int, ...] = ()
+    k: tuple[Annotated[int, Meta(ge=1)], ...] = ()
     metrics: tuple[str, ...] = ()
     gates: dict[str, Any] = {}
     waivers: tuple[Waiver, ...] = ()
@@ -51,6 +54,7 @@ class _Written(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ignore_case: bool = False
     min_n: Annotated[int, Meta(ge=1)] = 5
     store: str | None = None
+    target: str | None = None
     suite: str | None = None
     store_author: bool = False
     runs_dir: str | None = None
@@ -61,7 +65,7 @@ class _Written(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bands: dict[str, Bands] = {}
 
 
-class Config(_Written, frozen=True, kw_only=True):
+class Config(_Written, frozen=True, kw_only=True, dict=True):
     """The settings of a project; `origin` is the file that they were read from."""
 
     origin: str = FILE_NAME
@@ -77,43 +81,69 @@ class Config(_Written, frozen=True, kw_only=True):
             min_n=self.min_n,
         )
 
+    def place(self, *key: str | int) -> Place:
+        """Where a setting stands in the file."""
+        text = vars(self).get(_TEXT)
+        return Place(self.origin, None if text is None else line_of_key(text, key))
 
-def _read_toml(path: Path, *, missing: str, missing_hint: str, hint: str) -> dict[str, Any]:
+
+_TEXT = "text"
+"""The attribute of a configuration that holds the file as it was read; it is no setting."""
+
+
+class _TomlFile(Struct, frozen=True):
+    """A TOML file that was read: its text, and what it says."""
+
+    name: str
+    text: str
+    table: dict[str, Any]
+
+    def place(self, key: TomlKey) -> Place:
+        """Where a key stands."""
+        return Place(self.name, line_of_key(self.text, key))
+
+
+def _read_toml(path: Path, *, missing: str, missing_hint: str, hint: str) -> _TomlFile:
     name = str(path)
+    line: int | None = None
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        data = path.read_bytes()
+        try:
+            text = data.decode("utf-8").replace("\r\n", "\n")
+            return _TomlFile(name, text, tomllib.loads(text))
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            line = line_of_fault(text, error)
+            raise
     except FileNotFoundError as error:
         raise RagaugeError.of(
             "file-not-found", f"there is no {missing} `{name}`", hint=missing_hint
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
-        raise RagaugeError.of("bad-config", f"{error}", hint=hint, place=Place(name)) from error
+        place = Place(name, line)
+        raise RagaugeError.of("bad-config", f"{error}", hint=hint, place=place) from error
 
 
 def load_config(path: Path) -> Config:
     """Read a configuration file; unknown keys are refused."""
-    name = str(path)
-    table = _read_toml(
+    file = _read_toml(
         path,
         missing="file",
         missing_hint="`ragauge init` writes one",
         hint="the file must be TOML in UTF-8",
     )
     try:
-        written = msgspec.convert(table, _Written)
-        for pattern in written.refusal.patterns:
+        written = msgspec.convert(file.table, _Written)
+    except msgspec.ValidationError as error:
+        raise _unusable(f"{error}", file.place(_faulty_key(file.table, str(error)))) from error
+    for number, pattern in enumerate(written.refusal.patterns):
+        try:
             re.compile(pattern)
-    except (msgspec.ValidationError, re.error) as error:
-        raise RagaugeError.of(
-            "bad-config",
-            f"{error}",
-            hint="keys: gold, trace, profile, dialect, k, metrics, chunks, corpus, baseline, "
-            "store, suite, store_author, runs_dir, relevance_level, ignore_case, min_n, [system], "
-            "[gates], [[waivers]] with gate, reason and expires (a date, YYYY-MM-DD), [refusal] "
-            "patterns, [citation] mode and window, embed, embed_cache, [embedders.NAME] settings, "
-            "[bands.ID] stable, target and risk",
-            place=Place(name),
-        ) from error
+        except re.error as error:
+            place = file.place(("refusal", "patterns", number))
+            raise _unusable(f"the pattern {pattern!r}: {error}", place) from error
     base = path.parent
     settings = {key: getattr(written, key) for key in written.__struct_fields__}
     # A file that is named in the configuration lies beside it, wherever the command is run.
@@ -126,7 +156,92 @@ def load_config(path: Path) -> Config:
     if written.embed_cache != "none":
         paths["embed_cache"] = _beside(base, written.embed_cache)
     paths["store"] = _store(base, written.store)
-    return Config(**{**settings, **paths}, origin=name)
+    config = Config(**{**settings, **paths}, origin=file.name)
+    vars(config)[_TEXT] = file.text
+    return config
+
+
+def _unusable(message: str, place: Place) -> RagaugeError:
+    return RagaugeError.of(
+        "bad-config",
+        message,
+        hint="keys: gold, trace, profile, dialect, k, metrics, chunks, corpus, baseline, "
+        "store, target, suite, store_author, runs_dir, relevance_level, ignore_case, min_n, [system], [gates], "
+        "[[waivers]] with gate, reason and expires (a date, YYYY-MM-DD), [refusal] patterns, "
+        "[citation] mode and window, embed, embed_cache, [embedders.NAME] settings, "
+        "[bands.ID] stable, target and risk",
+        place=place,
+    )
+
+
+def _faulty_key(table: dict[str, Any], message: str) -> TomlKey:
+    """The key that a message of msgspec is about: `... - at `$.waivers[0].expires``."""
+    _, _, way = message.rpartition(" - at `$")
+    key: TomlKey = ()
+    for name, place in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", way):
+        if place == "...":  # some key of a table: the first one that cannot be used by itself
+            (field,) = key
+            names = (name for name in table[str(field)] if _is_faulty(field, name, table))
+            key += (next(names, ""),)
+        else:
+            key += (int(place) if place else name,)
+    unknown = re.match(r"Object contains unknown field `(.+?)`", message)
+    return key if unknown is None else (*key, unknown[1])
+
+
+def _is_faulty(field: str | int, name: str, table: dict[str, Any]) -> bool:
+    try:
+        msgspec.convert({str(field): {name: table[str(field)][name]}}, _Written)
+    except msgspec.ValidationError:
+        return True
+    return False
+
+
+_QUOTED = re.compile(r"`([^`]+)`")
+
+
+def located(error: RagaugeError, config: Config, arguments: Sequence[str] = ()) -> RagaugeError:
+    """The error with the line of `ragauge.toml` that it quotes a setting of, where it does.
+
+    Names and paths are looked up long after the file was read, by code that does not know who
+    named them. What stands in the arguments of the command was named there.
+    """
+
+    def with_place(problem: Problem) -> Problem:
+        if problem.place is not None:
+            return problem
+        for key, value in _named(config):
+            for quoted in _QUOTED.findall(problem.message):
+                same = quoted == value or quoted.startswith(f"{value}/")
+                if same and not any(quoted in argument for argument in arguments):
+                    return replace(problem, place=config.place(*key))
+        for name in config.embedders:
+            if problem.message.startswith(f"the embedder {name}:"):
+                return replace(problem, place=config.place("embedders", name))
+        return problem
+
+    if _TEXT not in vars(config):  # no file was read
+        return error
+    return RagaugeError(map(with_place, error.problems), total=error.total)
+
+
+def _named(config: Config) -> Iterator[tuple[TomlKey, str]]:
+    """The settings that name something outside of the file."""
+    for key in (
+        "profile", "dialect", "gold", "trace", "chunks", "corpus", "baseline", "store", "target",
+        "suite", "runs_dir", "embed_cache",
+    ):  # fmt: skip
+        if value := getattr(config, key):
+            yield (key,), value
+    for number, metric in enumerate(config.metrics):
+        yield ("metrics", number), metric
+    for number, waiver in enumerate(config.waivers):
+        yield ("waivers", number, "gate"), waiver.gate
+    if config.embed:
+        yield ("embed",), config.embed
+        yield ("embed",), config.embed.partition(":")[0]
+    for name in config.embedders:
+        yield ("embedders", name), name
 
 
 def _beside(base: Path, name: str | None) -> str | None:
@@ -141,26 +256,39 @@ def _store(base: Path, url: str | None) -> str | None:
     return f"{scheme}:///{base / path}"
 
 
+class GatesFile(Struct, frozen=True):
+    """Gates from a TOML file of their own, and where each of them stands."""
+
+    gates: dict[str, Any]
+    places: dict[str, Place]
+
+
 def load_gates(path: Path) -> dict[str, Any]:
     """Read a gates file: a [gates] table, or gates at the top level."""
-    table = _read_toml(
+    return read_gates_file(path).gates
+
+
+def read_gates_file(path: Path) -> GatesFile:
+    """Read a gates file, with the lines of its gates."""
+    file = _read_toml(
         path, missing="gates file", missing_hint="check the path", hint="a gates file is TOML"
     )
-    place = Place(str(path))
+    table = file.table
     gates = table.get("gates", table)
     if "gates" in table and len(table) > 1:
-        beside = ", ".join(f"`{key}`" for key in table if key != "gates")
+        stray = [key for key in table if key != "gates"]
         raise RagaugeError.of(
             "bad-config",
-            f"beside the table of gates there is {beside}",
+            f"beside the table of gates there is {', '.join(f'`{key}`' for key in stray)}",
             hint="put every gate into [gates], or leave the heading out",
-            place=place,
+            place=file.place((stray[0],)),
         )
     if not isinstance(gates, dict) or not gates:
         raise RagaugeError.of(
             "bad-config",
             "there are no gates in the file",
             hint='write lines such as "answer.precision" = ">= 0.80"',
-            place=place,
+            place=file.place(("gates",)),
         )
-    return gates
+    heading = ("gates",) if "gates" in table else ()
+    return GatesFile(gates, {name: file.place((*heading, name)) for name in gates})

@@ -5,6 +5,7 @@ Loading it imports nothing of ragauge but this file, so that other test suites p
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -244,8 +245,10 @@ def _arguments(node: pytest.Item) -> dict[str, Any]:
 def _scored_run(node: pytest.Item, record: Any) -> JudgedRun:
     """Score what the markers of a test say."""
     from ragauge.errors import RagaugeError
+    from ragauge.files import connections
     from ragauge.testing import JudgedRun, Scorer, read_settings
 
+    connections.listen(lambda line: print(line, file=sys.stderr))
     config = node.config
     here = Path(config.invocation_params.dir)
     arguments: dict[str, Any] = {

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from ragauge import registry
 from ragauge.config import FILE_NAME, Config, load_config, load_gates
+from ragauge.config import located as located_in
 from ragauge.errors import RagaugeError
 from ragauge.formats import load
 from ragauge.gates import judge as gating
@@ -32,6 +33,8 @@ from ragauge.model.scores_document import rounded
 from ragauge.model.verdict import Gate, Verdict, Waiver
 from ragauge.scoring import score
 from ragauge.text import plain
+from ragauge.trust.consent import require
+from ragauge.trust.needs import needs_of_embedder
 
 T = TypeVar("T")
 
@@ -90,6 +93,12 @@ class Scorer:
 
     def _score(self, settings: MarkerSettings, also: Sequence[str]) -> Scored:
         config = self._config(settings)
+        try:
+            return self._score_with(config, settings, also)
+        except RagaugeError as error:
+            raise located_in(error, config) from error
+
+    def _score_with(self, config: Config, settings: MarkerSettings, also: Sequence[str]) -> Scored:
         files = {"gold": settings.gold or config.gold, "trace": settings.trace or config.trace}
         for name, path in files.items():
             if path is None:
@@ -114,6 +123,7 @@ class Scorer:
 
         embed, cache = None, config.embed_cache
         if config.embed is not None:
+            require(config, needs_of_embedder(config))
             embed = Embedding(name=config.embed, settings=config.embedders, cache=cache)
         scores = score.score(
             str(files["gold"]),
@@ -162,7 +172,13 @@ def _gates(
 ) -> list[Gate]:
     layers = [
         parse.profile_gates(profile, ks),
-        parse.parse_table(config.gates, profile, ks, origin=config.origin),
+        parse.parse_table(
+            config.gates,
+            profile,
+            ks,
+            origin=config.origin,
+            place_of=lambda name: config.place("gates", name),
+        ),
     ]
     if isinstance(settings.gates, str):
         layers.append(parse.parse_items(settings.gates, profile, ks))

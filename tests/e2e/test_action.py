@@ -568,6 +568,15 @@ def test_the_action_installs_itself(runner: Runner) -> None:
     ]
 
 
+def test_nothing_is_imported_from_the_checkout_while_it_is_installed(runner: Runner) -> None:
+    """`python -m venv` would run a `venv.py`, `types.py` or `pip.py` of the pull request."""
+    notes = runner.temp / "notes"
+    make = '[ "$2" = venv ] && mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; exit 0'
+    runner._program("python3", f'pwd >>"{notes}"; {make}')
+    assert runner.run("install", ragauge_version="").code == 0
+    assert notes.read_text().split() == ["/", "/"]
+
+
 def test_a_version_is_installed(runner: Runner) -> None:
     _, notes = installed(runner, ragauge_version="0.3.1")
     assert notes[-1].endswith(" install ragauge==0.3.1")

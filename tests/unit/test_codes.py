@@ -257,6 +257,16 @@ def _embedder_failed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome
     return folder.score([row], "--embed", "openai:any", "--embed-cache", "none", gold=GOLD[:1])
 
 
+def _named_in_file(text: str) -> Recipe:
+    """Refused before the gold set is looked for."""
+
+    def recipe(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+        folder.write("ragauge.toml", f"{text}\n")
+        return folder.run("run", "--gold", "gold.jsonl")
+
+    return recipe
+
+
 LEXICAL = [{"qid": "A1", "question": "null keys?", "topk": [{"id": "p1#2", "text": "null keys"}]}]
 LEXICAL_GATE = (
     "--profile", "all", "--embed", "hashing", "--embed-cache", "none",
@@ -269,6 +279,8 @@ RECIPES: dict[str, Recipe] = {
     "embedder-failed": _embedder_failed,
     "lexical-embedder": scored(*LEXICAL_GATE, *FULL, trace=LEXICAL, gold=GOLD[:1]),
     "bad-target": _bad_target,
+    "host-not-allowed": _named_in_file('target = "http://example.com/ask"'),
+    "not-trusted": _named_in_file('target = "python:app:answer"'),
     "cannot-resume": on_store("run", "--resume", "one"),
     "run-held": _held,
     "too-many-errors": _failing_target,

@@ -89,37 +89,100 @@ def test_an_absolute_path_stays_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "line"),
     [
-        "golld = 'x'",
-        "gold = 5",
-        "gold = ['x']",
-        "profile = true",
-        "k = 5",
-        "k = [1.5]",
-        "k = ['5']",
-        "metrics = 'answer.*'",
-        "gates = 5",
-        "[gate]\nprecision = 0.8",
-        "[refusal]\npattern = ['x']",
-        "[refusal]\npatterns = 'x'",
-        "[[waivers]]\ngate = 'x'",
-        "[[waivers]]\ngate = 'x'\nreason = 'y'\nexpires = 'soon'",
-        "[[waivers]]\ngate = 'x'\nreason = 'y'\nexpires = '2030-02-30'",
-        "[[waivers]]\ngate = 'x'\nreason = 'y'\nexpires = '2030-01-31'\nby = 'z'",
-        "[waivers]\ngate = 'x'",
-        "gold = ",
-        "gold = 'x'\ngold = 'y'",
-        "[gates\n",
+        ("golld = 'x'", 1),
+        ("gold = 5", 1),
+        ("gold = ['x']", 1),
+        ("profile = true", 1),
+        ("k = 5", 1),
+        ("k = [1.5]", 1),
+        ("k = [0]", 1),
+        ("gold = 'x'\n\nk = [\n  5,\n  '5',\n]", 3),
+        ("metrics = 'answer.*'", 1),
+        ("gates = 5", 1),
+        ("[gate]\nprecision = 0.8", 1),
+        ("[refusal]\npattern = ['x']", 2),
+        ("[refusal]\npatterns = 'x'", 2),
+        ("[refusal]\n# none\npatterns = ['x', '(']", 3),
+        ("[[waivers]]\ngate = 'x'", 1),
+        ("[[waivers]]\ngate = 'x'\nreason = 'y'\nexpires = 'soon'", 4),
+        ("[[waivers]]\ngate = 'x'\nreason = 'y'\nexpires = '2030-02-30'", 4),
+        ("[[waivers]]\ngate = 'x'\nreason = 'y'\nexpires = '2030-01-31'\nby = 'z'", 5),
+        ("[waivers]\ngate = 'x'", 1),
+        ("[bands.a]\nrisk = 0.7\n[bands.b]\nrisk = 'high'", 4),
+        ("[bands.a]\nrisk = 0.7\n[bands.b]\nstable = 0.9\nrisk = 0.1", 3),
+        ("[embedders.a]\nx = 1\n[embedders]\nb = 5", 4),
+        ("gold = ", 1),
+        ("gold = 'x'\ngold = 'y'", 2),
+        ("# one\n[gates\n", 2),
+        ("gold = 'x'\nk = [1,\n\n", 2),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_refused(tmp_path: Path, text: str) -> None:
-    """Unknown keys too: a misspelt gate would otherwise never fail."""
+def test_a_setting_that_cannot_be_used_is_refused(tmp_path: Path, text: str, line: int) -> None:
+    """Unknown keys too: a misspelt gate would otherwise never fail. The line is named."""
     path = write(tmp_path, text)
     error = refused(path)
     assert (error.code, error.exit_code) == ("bad-config", 2)
-    assert str(error.problems[0].place) == str(path)
+    assert str(error.problems[0].place) == f"{path}:{line}"
     assert error.problems[0].hint
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"a = 1\n\xff", b"a = 1\nb = '\xff'", b"a = 1\nb = '\0'", b"a = 1\nb = " + b"[" * 99_999],
+)
+def test_damage_is_told_with_its_line(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "ragauge.toml"
+    path.write_bytes(data)
+    assert str(refused(path).problems[0].place) == f"{path}:2"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("profile = 'nope'", 2),
+        ("dialect = 'nope'", 2),
+        ("metrics = ['answer.*', 'nope']", 2),
+        ("embed = 'nope'", 2),
+        ("embed = 'nope:model'", 2),
+        ("chunks = 'nope.jsonl'", 2),
+        ("corpus = 'nope'", 2),
+        ("embed = 'openai:x'\n[embedders.openai]\nbase = 'no URL'", 3),
+        ("[gates]\nprecision = 0.5\nnope = 1", 4),
+        ("[gates]\nprecision = 'high'", 3),
+        ("[gates]\nprecision = { treshold = 1 }", 3),
+        ("[gates.precision]\nmin_n = 3", 2),
+        ("[[waivers]]\ngate = 'nope'\nreason = 'x'\nexpires = 2030-01-01", 3),
+    ],
+)
+def test_what_only_a_command_finds_out_is_told_with_its_line_too(
+    folder: Folder, text: str, line: int
+) -> None:
+    folder.write("ragauge.toml", f"# our settings\n{text}\n")
+    outcome = folder.score()
+    assert (outcome.exit_code, outcome.problems[0].where) == (2, f"ragauge.toml:{line}")
+
+
+def test_what_the_command_line_names_is_not_looked_for_in_the_file(folder: Folder) -> None:
+    folder.write("ragauge.toml", "profile = 'nope'\n")
+    outcome = folder.score(None, "--profile", "nope")
+    assert (outcome.exit_code, outcome.problems[0].where) == (2, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[gates]\nprecision = 0.5\nnope = 1", 3),
+        ("precision = 0.5\nnope = 1", 2),
+        ("precision = 0.5\nchr = { x = 1 }", 2),
+        ("[gates]\nprecision = 1\n[gatess]\n", 3),
+    ],
+)
+def test_a_problem_of_a_gates_file_has_its_line(folder: Folder, text: str, line: int) -> None:
+    folder.write("gates.toml", text)
+    outcome = folder.score(None, "--gates", "gates.toml")
+    assert (outcome.exit_code, outcome.problems[0].where) == (2, f"gates.toml:{line}")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import EMBED_OPTIONS, CommandOptions, options, print_json, rounded
+from ragauge.cli.options import (
+    ALLOW_HOST_OPTION,
+    EMBED_OPTIONS,
+    CommandOptions,
+    options,
+    permit_embedder,
+    print_json,
+    rounded,
+)
 from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION
 
 if TYPE_CHECKING:
@@ -22,7 +30,7 @@ _KINDS = {"positive": "evidence", "negative": "hard negatives", "random": "rando
 @click.option("--corpus", metavar="DIR", help="A corpus, whose blocks are texts.")
 @click.option("--chunks", metavar="FILE", help="A list of chunks, with texts or places.")
 @options(EMBED_OPTIONS)
-@options([ANY_FORMAT, CONFIG_OPTION])
+@options([ANY_FORMAT, CONFIG_OPTION, ALLOW_HOST_OPTION])
 @click.option("-o", "out", metavar="FILE", help="Write the bands as TOML, for ragauge.toml.")
 def COMMAND(**values: Any) -> int:  # noqa: N802
     """Measure ΔS of questions with their evidence, their hard negatives and random texts.
@@ -79,6 +87,7 @@ def _measure(asked: CommandOptions) -> Calibration:
     cache = asked.configured("embed_cache")
     if embed is None:
         raise click.UsageError("no embedder: give --embed NAME, or set `embed` in ragauge.toml")
+    permit_embedder(config, asked.embed)
     with ExitStack() as stack:
         texts = known_texts(stack, asked.configured("chunks"), asked.configured("corpus"))
         items = load_gold(asked.gold).items

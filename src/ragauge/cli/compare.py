@@ -190,13 +190,14 @@ def _both(asked: CommandOptions) -> Iterator[tuple[StoredRun | Scores, StoredRun
 
     with ExitStack() as stack:
         store = None
+        if not all(map(is_file, (asked.a, asked.b))):
+            store = stack.enter_context(asked.store())
         runs: list[StoredRun | Scores] = []
         for name, chunks in ((asked.a, asked.chunks_a), (asked.b, asked.chunks_b)):
             if is_file(name):
                 runs.append(_file(stack, name, chunks, asked))
                 continue
-            if store is None:
-                store = stack.enter_context(asked.store())
+            assert store is not None
             suite = asked.config.suite or "default"
             runs.append(StoredRun(store, run_store.find_run(store, name, suite=suite)))
         yield runs[0], runs[1]

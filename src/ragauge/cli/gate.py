@@ -15,6 +15,7 @@ from ragauge.cli.options import (
     GATE_OPTIONS,
     CommandOptions,
     options,
+    permit_store,
     screen,
 )
 from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files
@@ -58,6 +59,8 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     with ExitStack() as stack:
         store = run = None
         if is_file(name):
+            if asked.baseline is not None and not is_file(asked.baseline):
+                permit_store(config)  # before the scores are read
             scores = scores_document.load_scores(name)
         else:
             store = stack.enter_context(asked.store())

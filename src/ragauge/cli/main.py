@@ -17,9 +17,10 @@ from typing import Any, NoReturn
 import click
 
 import ragauge
-from ragauge.cli.options import say
+from ragauge.cli.options import CONFIG_IN_USE, say
 from ragauge.codes import ExitCode
 from ragauge.errors import RagaugeError
+from ragauge.files import connections
 
 _INTERRUPTED = 130
 _NOT_COMMANDS = {"demo_data", "main", "options", "output", "store_options"}
@@ -125,6 +126,8 @@ def _leave(code: int) -> NoReturn:
 
 def run(arguments: list[str]) -> int:
     """Run the command line on arguments; return the exit code."""
+    context: click.Context | None = None
+    connections.listen(say)
     try:
         with root.make_context("ragauge", list(arguments)) as context:
             code = root.invoke(context)
@@ -143,6 +146,11 @@ def run(arguments: list[str]) -> int:
         _say(f"error[usage]: {error.format_message()}")
         return int(ExitCode.USAGE)
     except RagaugeError as error:
+        config = None if context is None else context.meta.get(CONFIG_IN_USE)
+        if config is not None:
+            from ragauge.config import located
+
+            error = located(error, config, arguments)
         _say(str(error))
         return int(error.exit_code)
     except (click.Abort, KeyboardInterrupt):

@@ -25,8 +25,12 @@ if TYPE_CHECKING:
     from ragauge.model.profile import Profile
     from ragauge.model.run import Store
     from ragauge.model.verdict import Gate
+    from ragauge.trust.needs import Need
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+CONFIG_IN_USE = "ragauge.config"
+"""The configuration of a command, in the `meta` of its context."""
 
 
 def whole_number(
@@ -45,6 +49,27 @@ def choice(*names: str, of: Sequence[str], default: str, help: str) -> Callable[
     )
 
 
+ALLOWED_HOSTS = "ragauge.allowed-hosts"
+"""The hosts of --allow-host, in the `meta` of a command's context."""
+
+
+def _keep_hosts(context: click.Context, _option: click.Parameter, hosts: tuple[str, ...]) -> None:
+    from ragauge.trust.consent import parse_host
+
+    for host in hosts:
+        if parse_host(host) is None:
+            raise click.BadParameter(f"{host!r} is no host: write HOST or HOST:PORT, without http")
+    context.meta[ALLOWED_HOSTS] = hosts
+
+
+ALLOW_HOST_OPTION = click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="HOST",
+    expose_value=False,
+    callback=_keep_hosts,
+    help="A host that ragauge.toml names may be connected to. Repeats; see also `ragauge trust`.",
+)
 ALLOW_OPTIONS = [
     click.option(
         "--allow-missing",
@@ -328,10 +353,38 @@ def read_config(path: str | None) -> Config:
     """Read the given configuration, or ./ragauge.toml where there is one."""
     from ragauge.config import FILE_NAME, Config, load_config
 
-    if path is not None:
-        return load_config(Path(path))
-    here = Path(FILE_NAME)
-    return load_config(here) if here.exists() else Config()
+    here = Path(FILE_NAME) if path is None else Path(path)
+    config = load_config(here) if path is not None or here.exists() else Config()
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[CONFIG_IN_USE] = config  # so that an error can be found in it
+    return config
+
+
+def permit(config: Config, needs: Sequence[Need]) -> None:
+    """Refuse what the configuration leads to and the user has not consented to."""
+    from ragauge.trust.consent import require
+
+    if needs:
+        context = click.get_current_context(silent=True)
+        hosts = () if context is None else context.meta.get(ALLOWED_HOSTS, ())
+        require(config, needs, allowed_hosts=hosts)
+
+
+def permit_embedder(config: Config, chosen: str | None) -> None:
+    """Refuse an embedder that the configuration leads to and nobody has consented to."""
+    if chosen is not None or config.embed is not None:
+        from ragauge.trust.needs import needs_of_embedder
+
+        permit(config, needs_of_embedder(config, chosen))
+
+
+def permit_store(config: Config) -> None:
+    """Refuse the store of the configuration where nobody has consented to it."""
+    if config.store is not None:
+        from ragauge.trust.needs import needs_of_store
+
+        permit(config, needs_of_store(config))
 
 
 def embedding(
@@ -340,6 +393,7 @@ def embedding(
     """How ΔS is to be taken anew; None where it is not."""
     from ragauge.model.embedder import Embedding
 
+    permit_embedder(config, name)
     name = name or config.embed
     if name is None:
         if tolerance is not None or cache is not None:
@@ -355,16 +409,24 @@ def embedding(
 
 def gates_from(profile: Profile, k: Sequence[int], config: Config, text: str | None) -> list[Gate]:
     """The gates of the profile, the configuration and the command line, put together."""
-    from ragauge.config import load_gates
+    from ragauge.config import read_gates_file
     from ragauge.gates import parse
     from ragauge.gates.parse import profile_gates
 
     layers = [
         profile_gates(profile, k),
-        parse.parse_table(config.gates, profile, k, origin=config.origin),
+        parse.parse_table(
+            config.gates,
+            profile,
+            k,
+            origin=config.origin,
+            place_of=lambda name: config.place("gates", name),
+        ),
     ]
     if text is not None and (text.endswith(".toml") or os.path.isfile(text)):
-        layers.append(parse.parse_table(load_gates(Path(text)), profile, k, origin=text))
+        file = read_gates_file(Path(text))
+        places = file.places.__getitem__
+        layers.append(parse.parse_table(file.gates, profile, k, origin=text, place_of=places))
     elif text is not None:
         layers.append(parse.parse_items(text, profile, k))
     gates = parse.merge(*layers)

@@ -12,6 +12,7 @@ from ragauge.cli.options import (
     EMBED_OPTIONS,
     CommandOptions,
     options,
+    permit_embedder,
     print_json,
     rounded,
     whole_numbers,
@@ -138,6 +139,7 @@ class _Bench:
 
         with ExitStack() as stack:
             configured = self.asked.configured
+            permit_embedder(self.config, self.asked.embed)
             self.texts = known_texts(stack, configured("chunks"), configured("corpus"))
             embedder, cache = configured("embed"), configured("embed_cache")
             if embedder is not None:

@@ -23,6 +23,8 @@ from ragauge.cli.options import (
     finite,
     of_them_errors,
     options,
+    permit,
+    permit_embedder,
     whole_number,
     whole_numbers,
 )
@@ -119,7 +121,8 @@ def progress_line(progress: Progress) -> str:
 @click.option(
     "--target",
     metavar="ADDRESS",
-    help="The system: python:module:function, http://..., command:PROGRAM, or of a plugin.",
+    help="The system: python:module:function, http://..., command:PROGRAM, or of a plugin "
+    "(default: the one in ragauge.toml).",
 )
 @click.option(
     "--option",
@@ -282,6 +285,12 @@ def _plan(options: CommandOptions) -> _Plan:
             )
     elif options.retry_errors:
         raise click.UsageError("--retry-errors goes with --resume RUN")
+    else:
+        permit_embedder(config, options.embed)
+        if options.target is None:
+            from ragauge.trust.needs import needs_of_target
+
+            permit(config, needs_of_target(config))
     return _Plan(options, settings, limits, reports, _Screen())
 
 
@@ -293,13 +302,13 @@ def _start(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
     from ragauge.store.snapshot import load_system
 
     options, config = plan.options, plan.options.config
-    gold = options.configured("gold")
-    if gold is None or options.target is None:
+    gold, address = options.configured("gold"), options.configured("target")
+    if gold is None or address is None:
         missing = "--gold FILE" if gold is None else "--target ADDRESS"
         raise click.UsageError(f"nothing to ask: give {missing}")
     ks = whole_numbers("--cutoffs", options.cutoffs) or config.k or None
     asked = running.Asked(
-        address=options.target,
+        address=address,
         k=options.k or max((_K, *(ks or ()))),
         options=plan.settings,
         corpus=options.configured("corpus"),
@@ -359,6 +368,8 @@ def _resume(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
         embedder=options.embedder,
         embed=options.embed,
     )
+    if again.asked.embed is not None:
+        permit_embedder(options.config, again.asked.embed)
     with _opened(again.asked, plan.limits) as target:
         return _ask(store, again, target, plan)
 

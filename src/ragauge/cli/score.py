@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from ragauge.cli.options import (
+    ALLOW_HOST_OPTION,
     ALLOW_OPTIONS,
     BASELINE_OPTION,
     EMBED_OPTIONS,
@@ -95,7 +96,7 @@ def _one(
     help="With --embed: tell where recorded ΔS differ from measured ones (by more than 0.01).",
 )
 @options(GATE_OPTIONS)
-@options([BASELINE_OPTION, FORMAT_OPTION])
+@options([BASELINE_OPTION, FORMAT_OPTION, ALLOW_HOST_OPTION])
 @click.option(
     "--store",
     "store_url",
@@ -262,9 +263,9 @@ def COMMAND(  # noqa: N802
     request = StoreRequest(
         url=store_url, run_id=run_id, suite=suite, tags=tags, snapshot=snapshot, commit=commit
     )
+    embedder = embedding(embed, embed_cache, tolerance, config)
     with destination_of(request, config, reports) as destination:
         destination.find_baseline(baseline)
-        embedder = embedding(embed, embed_cache, tolerance, config)
         for_comparison = full or baseline is not None or destination.stores
         with score.opened_inputs(
             gold,

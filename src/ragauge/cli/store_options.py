@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ragauge.cli.options import ALLOW_HOST_OPTION, options, permit_store
+
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import StoredRun
     from ragauge.config import Config
@@ -23,12 +25,17 @@ if TYPE_CHECKING:
     from ragauge.scoring.score import ScoredInputs
 
 _SUFFIXES = (".json", ".jsonl", ".gz", ".zst", ".parquet", ".yaml", ".yml", ".txt", ".run")
-STORE_OPTION = click.option(
-    "--store",
-    "store_url",
-    metavar="URL",
-    help="The store: sqlite:///FILE or postgresql://... (default: the one in ragauge.toml, else "
-    "sqlite:///ragauge.db).",
+STORE_OPTION = options(
+    [
+        click.option(
+            "--store",
+            "store_url",
+            metavar="URL",
+            help="The store: sqlite:///FILE or postgresql://... (default: the one in ragauge.toml, "
+            "else sqlite:///ragauge.db).",
+        ),
+        ALLOW_HOST_OPTION,
+    ]
 )
 TEXTS_OPTION = click.option(
     "--corpus",
@@ -63,6 +70,8 @@ def the_store(url: str | None, config: Config, *, create: bool = False) -> Itera
     """The store that a command works on, closed at the end."""
     from ragauge.store.runs import opened_store
 
+    if not url:
+        permit_store(config)
     with opened_store(url_of(url, config), create=create) as store:
         yield store
 

@@ -23,6 +23,8 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
+from ragauge.files.connections import announce
+
 MOST_BYTES = 64 * 1024 * 1024
 """The largest body that is read."""
 
@@ -113,6 +115,12 @@ def shown_url(url: str) -> str:
     return _parsed(url).safe
 
 
+def host_and_port(url: str) -> tuple[str, int]:
+    """The host that a request to the URL would connect to, and the port."""
+    target = _parsed(url)
+    return target.host, target.port
+
+
 def close() -> None:
     """Close the connections of this thread."""
     for connection in _connections().values():
@@ -156,6 +164,7 @@ class _Connection:
     def __init__(self, target: _ParsedUrl, deadline: float) -> None:
         kind = http.client.HTTPSConnection if target.tls else http.client.HTTPConnection
         self.safe_url = target.safe
+        announce(target.host, target.port)
         self.connection = kind(target.host, target.port, timeout=_seconds_left(deadline))
         try:
             self.connection.connect()

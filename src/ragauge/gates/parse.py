@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -70,9 +70,17 @@ def _number(item: str, text: str) -> float:
 
 
 def parse_table(
-    table: Mapping[str, Any], profile: Profile, k: Sequence[int], *, origin: str
+    table: Mapping[str, Any],
+    profile: Profile,
+    k: Sequence[int],
+    *,
+    origin: str,
+    place_of: Callable[[str], Place] | None = None,
 ) -> list[Gate]:
-    """Read gates from a TOML table: a number, a number with its sign, or a table with options."""
+    """Read gates from a TOML table: a number, a number with its sign, or a table with options.
+
+    `place_of` says where a gate stands; without it errors name the origin alone.
+    """
     gates = []
     for name, value in table.items():
         try:
@@ -85,9 +93,11 @@ def parse_table(
             else:
                 raise _bad(f"{name} = {value!r}", 'write a number, ">= 0.80", or a table')
         except RagaugeError as error:
-            if error.code == "bad-config":  # it says by itself where the gate was set
-                raise
             place = None if origin == "--gates" else Place(origin)  # a command line is none
+            if place_of is not None:
+                place = place_of(name)
+            elif error.code == "bad-config":  # it says by itself where the gate was set
+                raise
             raise RagaugeError([replace(error.problems[0], place=place)]) from error
     return gates
 

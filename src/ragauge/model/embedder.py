@@ -9,6 +9,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from ragauge.model.access import Access
+
 Role = Literal["query", "document"]
 Vectors = NDArray[np.float32]
 
@@ -55,8 +57,13 @@ class Embedding(Struct, frozen=True, kw_only=True):
 
 
 class EmbedderKind(Struct, frozen=True, kw_only=True):
-    """A kind of embedder, and how one is opened with its settings."""
+    """A kind of embedder, and how one is opened with its settings.
+
+    `reaches` says which hosts and which code settings lead to, before anything is opened; without
+    it any setting that ragauge.toml gives needs the user's consent.
+    """
 
     name: str
     title: str
     open: Callable[[Mapping[str, Any]], Embedder]
+    reaches: Callable[[Mapping[str, Any]], Sequence[Access]] | None = None

@@ -8,6 +8,8 @@ from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
+from ragauge.model.access import Access
+
 Status = Literal["incomplete", "complete"]
 
 PAYLOAD_SCHEMA = 1
@@ -242,10 +244,12 @@ class StoreKind(Struct, frozen=True, kw_only=True):
     """A kind of store: the schemes of its URLs, and how one is opened.
 
     `open` creates what is missing and migrates what is old; with `create=False` a store that is
-    not there is an error.
+    not there is an error. `reaches` says which hosts a URL leads to; without it a URL in
+    ragauge.toml needs the user's consent as code does.
     """
 
     name: str
     title: str
     schemes: tuple[str, ...]
     open: Callable[..., Store]
+    reaches: Callable[[str], Sequence[Access]] | None = None

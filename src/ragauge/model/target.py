@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
+
+from ragauge.model.access import Access
 
 
 class Exchange(Struct, frozen=True):
@@ -106,9 +108,13 @@ class TargetKind(Struct, frozen=True, kw_only=True):
 
     `open` gets the address without its scheme. It raises `RagaugeError` for an address that can
     never work: a module that is not there, a corpus that cannot be read.
+
+    `reaches` says which hosts an address leads to, if it is hosts alone; without it the address
+    needs the user's consent as code does, wherever it was not named on the command line.
     """
 
     name: str
     title: str
     schemes: tuple[str, ...]
     open: Callable[[str, TargetOptions], Target]
+    reaches: Callable[[str], Sequence[Access]] | None = None

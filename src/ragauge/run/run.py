@@ -6,6 +6,7 @@ same as one that was not.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -56,6 +57,8 @@ from ragauge.scoring.scoring_run import InputFacts, ScoringPlan, ScoringRun
 from ragauge.scoring.tasks.job import Job
 from ragauge.store.runs import RunDescription, add_run, stored_chunks
 from ragauge.store.snapshot import plan_of, read_snapshot, snapshot_of
+from ragauge.trust.begun_runs import is_own_run, remember_run
+from ragauge.trust.needs import embedder_leads_outside, target_leads_outside
 
 
 class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -243,6 +246,7 @@ def start_run(
     run = add_run(store, wanted, snapshot, items, chunks, gold_hash=hashed, content=content)
     for tag in wanted.tags:
         store.tag(tag, run.run_id)
+    remember_run(run.run_id, _encoded(_asked_of(run)))
     return run
 
 
@@ -257,12 +261,8 @@ class Resumed(Struct, frozen=True):
 def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **same: Any) -> Resumed:
     """Load a run that was stopped; `same` are settings given again, which must agree."""
     snapshot = read_snapshot(run.snapshot, run.run_id)
-    try:
-        asked = msgspec.convert(snapshot.system.get("target"), Asked)
-    except msgspec.ValidationError as error:
-        raise _refused(
-            run, "was not made by `ragauge run`", "it has no questions to ask"
-        ) from error
+    asked = _asked_of(run)
+    _refuse_unless_begun(run, asked, same)
     for name, value in same.items():
         # What is stored has no secrets, so what is given again is compared without them.
         stored = getattr(asked, name)
@@ -306,6 +306,56 @@ def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **sam
 
 _SHOWN: Mapping[str, Callable[[Any], Any]] = {"address": shown_address, "options": shown_options}
 """How settings are stored that may hold a secret."""
+
+
+_FLAGS = {
+    "address": "--target",
+    "options": "--option",
+    "embedder": "--embedder",
+    "embed": "--embed",
+}
+
+
+def _asked_of(run: RunRecord) -> Asked:
+    """What a stored run was begun with, without its secrets."""
+    try:
+        return msgspec.convert(read_snapshot(run.snapshot, run.run_id).system.get("target"), Asked)
+    except msgspec.ValidationError as error:
+        raise _refused(
+            run, "was not made by `ragauge run`", "it has no questions to ask"
+        ) from error
+
+
+def _encoded(asked: Asked) -> bytes:
+    return msgspec.json.encode(asked, order="deterministic")
+
+
+def _refuse_unless_begun(run: RunRecord, asked: Asked, repeated: Mapping[str, Any]) -> None:
+    """Refuse to connect or to run code for a stored run that is not the user's own.
+
+    A store may come from anybody, as may a checkout with a `ragauge.db`. What the user repeats on
+    the command line is the user's own again.
+    """
+    if is_own_run(run.run_id, _encoded(asked)):
+        return
+    outside = {
+        "address": target_leads_outside(asked.address),
+        "options": target_leads_outside(asked.address),
+        "embedder": asked.embedder is not None and embedder_leads_outside(asked.embedder),
+        "embed": asked.embed is not None and embedder_leads_outside(asked.embed),
+    }
+    for name, flag in _FLAGS.items():
+        value = getattr(asked, name)
+        if not value or not outside[name] or repeated.get(name) is not None:
+            continue
+        texts = [f"{key}={one}" for key, one in value.items()] if name == "options" else [value]
+        again = " ".join(f"{flag} {shlex.quote(text)}" for text in texts)
+        raise RagaugeError.of(
+            "not-trusted",
+            f"you did not begin the run `{run.run_id}` on this machine, and it would use "
+            f"{' '.join(texts)}",
+            hint=f"a store may come from anybody; if you want that, add {again}",
+        )
 
 
 def _setting(name: str, value: object) -> str:

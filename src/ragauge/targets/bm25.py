@@ -11,4 +11,5 @@ TARGET = TargetKind(
     title="BM25 over a corpus: bm25:DIR",
     schemes=("bm25",),
     open=lambda address, options: open_corpus_target(address, options, NAMES, LexicalIndex),
+    reaches=lambda _: (),
 )

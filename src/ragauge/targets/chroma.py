@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ragauge.files.connections import announce
 from ragauge.files.redaction import redacted_url
 from ragauge.model.embedder import Vectors
 from ragauge.model.target import TargetKind, TargetOptions
@@ -26,7 +27,11 @@ class ChromaTarget(NearestTarget):
         place, settings = split_address(address, options, (*FIELD_NAMES, *NAMES, "collection"))
         name = settings.needed("collection", "chroma:PATH?collection=chunks")
         self.chromadb = library("chromadb", "chroma")
-        self.quiet = library("chromadb.config", "chroma").Settings(anonymized_telemetry=False)
+        self.quiet = library("chromadb.config", "chroma").Settings(
+            # Else it reads a `.env` of the current folder, whose settings name classes to import.
+            _env_file=None,
+            anonymized_telemetry=False,
+        )
         client = self._client(place)
         self.collection = _collection(client, name, redacted_url(place))
         self.hits = HitMaker(settings, options)
@@ -46,6 +51,7 @@ class ChromaTarget(NearestTarget):
 
             url = urlsplit(place)
             tls = url.scheme == "https"
+            announce(url.hostname or place, url.port or (443 if tls else 8000))
             return _tried(
                 lambda: self.chromadb.HttpClient(
                     host=url.hostname,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -13,6 +13,7 @@ import msgspec
 from ragauge.errors import RagaugeError
 from ragauge.files import http_client
 from ragauge.files.redaction import SecretValues, is_secret_header
+from ragauge.model.access import Access
 from ragauge.model.target import TargetError, TargetKind, TargetOptions, TargetQuestion
 from ragauge.targets.shared.address import (
     QUESTION_FIELDS,
@@ -202,9 +203,19 @@ def _picker(settings: Mapping[str, str]) -> Callable[[Any], Any] | None:
     return pick
 
 
+def _reaches(address: str) -> Sequence[Access]:
+    """The host of the service, and the variables that the address asks for."""
+    try:
+        host, port = http_client.host_and_port(address)
+    except http_client.WebError as error:
+        raise refused(error.reason, "write https://HOST/PATH") from error
+    return (Access(host=host, port=port, variables=tuple(_SECRET.findall(address))),)
+
+
 TARGET = TargetKind(
     name="http",
     title="a web service: http://HOST/PATH",
     schemes=("http", "https"),
     open=HttpTarget,
+    reaches=_reaches,
 )

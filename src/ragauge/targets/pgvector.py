@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from ragauge.files import redaction
+from ragauge.files.connections import announce, postgres_hosts
 from ragauge.model.embedder import Vectors
 from ragauge.model.target import TargetError, TargetKind, TargetOptions
 from ragauge.targets.shared.address import library, refused, split_address
@@ -61,6 +62,9 @@ class PgvectorTarget(NearestTarget):
         """The connection of this thread, on which nothing can be written."""
         connection = getattr(self.local, "connection", None)
         if connection is None or connection.closed:
+            parameters = library("psycopg.conninfo", "pgvector").conninfo_to_dict(self.url)
+            for host, port in postgres_hosts(parameters):
+                announce(host, port)
             connection = self.psycopg.connect(
                 self.url,
                 autocommit=True,

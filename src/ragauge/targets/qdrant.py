@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
+import pickle
 import threading
-from collections.abc import Iterable
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from ragauge.files.connections import announce
 from ragauge.files.redaction import redacted_url
 from ragauge.model.embedder import Vectors
 from ragauge.model.target import TargetKind, TargetOptions
@@ -18,6 +22,24 @@ from ragauge.targets.shared.vector_index import NAMES, NearestTarget, Vectoriser
 
 KEY_VARIABLE = "QDRANT_API_KEY"
 MEMORY = ":memory:"
+
+_MODELS = ("qdrant_client.http.models.models", "qdrant_client.models.models")
+_VALUES = {
+    ("uuid", "UUID"),
+    ("datetime", "datetime"),
+    ("datetime", "date"),
+    ("datetime", "timezone"),
+    ("datetime", "timedelta"),
+    ("decimal", "Decimal"),
+    ("numpy", "ndarray"),
+    ("numpy", "dtype"),
+    *(
+        (f"numpy.{core}.multiarray", name)
+        for core in ("core", "_core")
+        for name in ("_reconstruct", "scalar")
+    ),
+}
+"""What a vector or a payload may hold beside plain values."""
 
 
 class QdrantTarget(NearestTarget):
@@ -104,12 +126,53 @@ class QdrantTarget(NearestTarget):
         self.client.close()
 
 
+class _PointUnpickler(pickle.Unpickler):
+    """Reads points that the client pickled, and nothing that could run.
+
+    A folder may come from anybody, and a pickle calls whatever it names.
+    """
+
+    def find_class(self, module_name: str, name: str) -> Any:
+        """The class of a model; dotted names would reach into what a module imports."""
+        if module_name in _MODELS and name.isidentifier():
+            value = super().find_class(module_name, name)
+            if isinstance(value, type) and value.__module__ == module_name:
+                return value
+        if (module_name, name) in _VALUES:
+            return super().find_class(module_name, name)
+        raise pickle.UnpicklingError(f"{module_name}.{name}")
+
+
+class _HarmlessPickle:
+    """Stands in for `pickle` in the client."""
+
+    dumps = staticmethod(pickle.dumps)
+
+    @staticmethod
+    def loads(data: bytes) -> Any:
+        """Read a point."""
+        return _PointUnpickler(io.BytesIO(data)).load()
+
+
+@contextmanager
+def _harmless_points() -> Iterator[None]:
+    """Let the client read its points by `_PointUnpickler`: it reads all of them when it is made."""
+    module = library("qdrant_client.local.persistence", "qdrant")
+    before = module.pickle
+    module.pickle = _HarmlessPickle
+    try:
+        yield
+    finally:
+        module.pickle = before
+
+
 def _opened(client: Any, place: str, timeout: float) -> Any:
     """A client for a server, a folder, or nothing but memory."""
     if place == MEMORY:
         return client(location=MEMORY)
     if place.startswith(("http://", "https://")):
         key = os.environ.get(KEY_VARIABLE)
+        announce(urlsplit(place).hostname or place, urlsplit(place).port or 6333)
         return client(
             url=place, api_key=key, timeout=max(1, int(timeout)), check_compatibility=False
         )
@@ -118,7 +181,13 @@ def _opened(client: Any, place: str, timeout: float) -> Any:
             f"there is no database of Qdrant in `{place}`", "name the folder with meta.json"
         )
     try:
-        return client(path=place)
+        with _harmless_points():
+            return client(path=place)
+    except pickle.UnpicklingError as error:
+        raise refused(
+            f"`{place}` holds a point that would run code: {error}",
+            "fill the collection anew, or ask it on a server",
+        ) from error
     except (OSError, RuntimeError, ValueError) as error:
         message = str(error).partition("\n")[0]
         raise refused(

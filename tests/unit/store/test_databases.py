@@ -25,7 +25,7 @@ from ragauge.model.run import (
     Store,
     ValueColumn,
 )
-from ragauge.store.databases import migration_steps
+from ragauge.store.databases import migration_steps, sqlite
 from ragauge.store.databases.queries import FACTS, TABLES
 from tests.support.postgres import own_schema, server_url
 
@@ -977,3 +977,11 @@ def test_minutes_of_live_traffic_can_be_kept_by_month(request: pytest.FixtureReq
         assert sql(url, "SELECT minute FROM eval_live_minutes_1") == [(150,)]
         sql(url, "DROP TABLE eval_live_minutes_1")
         assert sql(url, "SELECT minute FROM eval_live_minutes") == [(250,)]
+
+
+def test_views_and_triggers_of_a_store_call_nothing_that_is_not_harmless(tmp_path: Path) -> None:
+    """A store may come from anybody, and SQLite trusts what a file defines unless it is told."""
+    opened = sqlite.open_store(f"sqlite:///{tmp_path / 'runs.db'}")
+    assert isinstance(opened, sqlite.SqliteStore)
+    assert opened._connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
+    opened.close()

@@ -5,9 +5,13 @@ The libraries come with the extra `adapters`; where one is not installed its tes
 
 from __future__ import annotations
 
+import os
+import pickle
+import sqlite3
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -409,6 +413,49 @@ def test_a_collection_of_qdrant_by_distance_scores_what_is_nearer_higher(
     trace = asked(opened(f"{address}?collection=chunks", k=5, **LEXICAL))
     assert_finds_last(trace)
     assert trace.hits[0].score == pytest.approx(0.0, abs=1e-3)
+
+
+class Hostile:
+    """Unpickled, it runs a command; so would anybody's folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.path),)
+
+
+def reached_through_a_module(path: Path) -> bytes:
+    """The same through a module of the client that imports others: `persistence.pickle.loads`."""
+    inner = pickle.dumps(Hostile(path))
+    module, name = b"qdrant_client.local.persistence", b"pickle.loads"
+    body = b"\x8c" + bytes([len(module)]) + module + b"\x8c" + bytes([len(name)]) + name + b"\x93"
+    return b"\x80\x04" + body + b"C" + bytes([len(inner)]) + inner + b"\x85R."
+
+
+@pytest.mark.parametrize("through", [False, True])
+def test_a_folder_of_qdrant_runs_no_code(tmp_path: Path, corpus: Path, through: bool) -> None:
+    """The client keeps points as pickles, which may run anything when they are read."""
+    address = fill_qdrant(tmp_path / "database", corpus)
+    (file,) = (tmp_path / "database").rglob("chunks/storage.sqlite")
+    ran = tmp_path / "ran"
+    data = reached_through_a_module(ran) if through else pickle.dumps(Hostile(ran))
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE points SET point = ? WHERE rowid = 1", [data])
+    (problem,) = refusal(f"{address}?collection=chunks", **LEXICAL).problems
+    assert problem.code == "bad-target"
+    assert "code" in problem.message
+    assert not ran.exists()
+
+
+def test_chroma_takes_no_settings_from_the_current_folder(
+    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its settings name classes to import; a `.env` beside the data would choose them."""
+    address = fill_chroma(tmp_path / "database", corpus)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("chroma_api_impl=evil.module.Class\n")
+    opened(f"{address}?collection=chunks", **LEXICAL).close()
 
 
 def test_one_of_several_vectors_of_qdrant_is_named(tmp_path: Path, corpus: Path) -> None:

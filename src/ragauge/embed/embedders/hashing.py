@@ -77,4 +77,5 @@ EMBEDDER = EmbedderKind(
     name="hashing",
     title="hashed n-grams of words and characters: lexical, no model, never gated",
     open=_open,
+    reaches=lambda _: (),
 )

@@ -17,6 +17,7 @@ import numpy as np
 
 from ragauge.embed.wordpiece import WordPieces, vocabulary_of
 from ragauge.errors import RagaugeError
+from ragauge.model.access import Access
 from ragauge.model.embedder import Embedded, EmbedderKind, Role, Vectors
 
 WEIGHTS = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -103,6 +104,13 @@ def _open(settings: Mapping[str, Any]) -> MiniLM:
     return MiniLM(session, WordPieces(_vocabulary(), LONGEST), weights)
 
 
+def _reaches(settings: Mapping[str, Any]) -> Sequence[Access]:
+    """Other weights than the known ones: a model is a program, which onnxruntime runs."""
+    if not settings.get("sha256"):
+        return ()  # whatever file is named, it must be the known weights
+    return (Access(code=f"the model {settings.get('path') or 'of minilm'}", keys=("sha256",)),)
+
+
 def _vocabulary() -> dict[str, int]:
     path = _installed("blingfire", _WORDS)
     try:
@@ -135,4 +143,5 @@ EMBEDDER = EmbedderKind(
     name="minilm",
     title="all-MiniLM-L6-v2 on this machine, int8 weights (extra `embed`)",
     open=_open,
+    reaches=_reaches,
 )

@@ -18,7 +18,9 @@ import msgspec
 import numpy as np
 
 from ragauge.errors import RagaugeError
-from ragauge.files.http_client import Response, WebError, request
+from ragauge.files.connections import name_host
+from ragauge.files.http_client import Response, WebError, host_and_port, request
+from ragauge.model.access import Access
 from ragauge.model.embedder import Embedded, EmbedderKind, Role, Vectors
 
 BASES = ("RAGAUGE_EMBED_BASE", "OPENAI_BASE_URL")
@@ -132,9 +134,8 @@ def _unit(values: list[float] | str) -> Vectors:
 
 
 def _base(settings: Mapping[str, Any]) -> str:
-    address = settings.get("base") or next(
-        (os.environ[name] for name in BASES if os.environ.get(name)), None
-    )
+    variable = next((name for name in BASES if os.environ.get(name)), None)
+    address = settings.get("base") or (os.environ[variable] if variable is not None else None)
     if not address:
         raise _config(
             "there is no address",
@@ -144,9 +145,22 @@ def _base(settings: Mapping[str, Any]) -> str:
     if unknown:
         raise _config(f"unknown settings: {', '.join(unknown)}", f"known: {', '.join(_KNOWN)}")
     base = str(address).rstrip("/")
-    if urlsplit(base).scheme not in ("http", "https") or not urlsplit(base).hostname:
-        raise _config("its address is no URL", "write https://HOST/v1")
+    try:
+        host, _ = host_and_port(base)
+    except WebError as error:
+        raise _config("its address is no URL", "write https://HOST/v1") from error
+    if variable is not None and not settings.get("base"):
+        name_host(host, f"named by {variable}")
     return base
+
+
+def _reaches(settings: Mapping[str, Any]) -> Sequence[Access]:
+    """The server, also where only the variable is named that it is sent the value of."""
+    host, port = host_and_port(_base(settings))
+    variable = settings.get("key_variable")
+    variables = [str(variable)] if variable else [name for name in KEYS if os.environ.get(name)][:1]
+    keys = ("base", "key_variable")
+    return (Access(host=host, port=port, keys=keys, variables=tuple(variables)),)
 
 
 def _key(settings: Mapping[str, Any]) -> str | None:
@@ -187,4 +201,5 @@ EMBEDDER = EmbedderKind(
     name="openai",
     title="a server that speaks OpenAI's POST /embeddings, at the address that you name",
     open=OpenAIEmbedder,
+    reaches=_reaches,
 )

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ragauge.errors import RagaugeError
+from ragauge.model.access import Access
 from ragauge.model.embedder import Embedded, EmbedderKind, Role, Vectors
 
 _WEIGHTS = (".safetensors", ".bin", ".json", ".txt", ".model")
@@ -109,6 +110,12 @@ def _silent() -> Iterator[None]:
         enable_progress_bar()
 
 
+def _reaches(settings: Mapping[str, Any]) -> Sequence[Access]:
+    """A folder of a model may hold Python modules and pickles, which the package loads."""
+    key = "model" if settings.get("model") else "path"
+    return (Access(code=f"the model {settings.get(key)}, which is loaded as code", keys=(key,)),)
+
+
 def _hash(folder: Path) -> str:
     """A hash of the weights, the vocabulary and the settings of a model."""
     hasher = sha256()
@@ -126,4 +133,5 @@ EMBEDDER = EmbedderKind(
     name="sentence_transformers",
     title="a model of sentence-transformers in a folder, where the package is installed",
     open=_open,
+    reaches=_reaches,
 )

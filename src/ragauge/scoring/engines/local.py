@@ -19,6 +19,7 @@ from ragauge.scoring.tasks.task import RangeTask, Worker
 
 Result = TypeVar("Result")
 
+_SERVE = "from ragauge.scoring.engines.worker_process import serve; serve()"
 _AHEAD = 3
 """Results of a worker that may wait for their turn: enough to keep it busy while others lag."""
 
@@ -44,7 +45,7 @@ class Subprocesses:
     """Does tasks in worker processes; they are started at once and import while others prepare."""
 
     def __init__(self, workers: int) -> None:
-        self._processes = WorkerProcesses(workers, "-m", "ragauge.scoring.engines.worker_process")
+        self._processes = WorkerProcesses(workers, "-c", _SERVE)
         self._job: Job | None = None
         self._setup: tuple[bytes, ...] = ()
 

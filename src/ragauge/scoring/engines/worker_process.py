@@ -24,8 +24,8 @@ JOB, WORK, RANGE = b"j", b"w", b"r"
 """The first byte of a message says what it is. Only a range is answered."""
 
 
-def main() -> None:
-    """Serve until the standard input ends."""
+def serve() -> None:
+    """Serve until the standard input ends, then end the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     gc.disable()  # rows are trees and are freed by count
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
@@ -42,8 +42,4 @@ def main() -> None:
         else:
             assert do is not None, "work comes before its ranges"
             write_message(stdout, msgspec.msgpack.encode(do(decode_range(body))))
-
-
-if __name__ == "__main__":
-    main()
     os._exit(0)  # nothing is left to be done, and freeing a gold set takes its time

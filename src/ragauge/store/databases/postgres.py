@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from ragauge.errors import RagaugeError
 from ragauge.files import redaction
+from ragauge.files.connections import announce, postgres_hosts
+from ragauge.model.access import Access
 from ragauge.model.run import CompactedStore, Store, StoreKind
 from ragauge.store.databases import migration_steps, store_errors
 from ragauge.store.databases.queries import TABLES, Execute, StoreQueries
@@ -63,6 +66,8 @@ class _Address:
         """A connection on which every statement is a transaction, unless one is begun."""
         import psycopg
 
+        for host, port in postgres_hosts(self.parameters):
+            announce(host, port)
         connection = psycopg.connect(autocommit=True, prepare_threshold=None, **self.parameters)
         connection.execute(f"SET lock_timeout = '{PATIENCE}'")
         return connection
@@ -107,6 +112,18 @@ class _Address:
         for secret in self.secrets:
             words = words.replace(secret, "***")
         return words
+
+
+def _reaches(url: str) -> list[Access]:
+    """The servers that a URL names, or that the environment does where it names none."""
+    parts = _Address(url).parameters
+    if parts.get("service") or parts.get("servicefile"):
+        return [Access(code="a PostgreSQL server that a service file names", keys=("store",))]
+    sent = () if parts.get("password") or not os.environ.get("PGPASSWORD") else ("PGPASSWORD",)
+    return [
+        Access(host=host, port=port, keys=("store",), variables=sent)
+        for host, port in postgres_hosts(parts)
+    ]
 
 
 def _version(cursor: Cursor[Any], name: str) -> int:
@@ -298,4 +315,5 @@ STORE = StoreKind(
     title="a PostgreSQL database",
     schemes=("postgresql", "postgres"),
     open=open_store,
+    reaches=_reaches,
 )

@@ -21,12 +21,21 @@ def object_at(address: str, scheme: str, what: str = "object") -> Any:
         word = what.upper()
         form = f"write {scheme}:MODULE:{word} or {scheme}:path/to/file.py:{word}"
         raise refused(f"`{scheme}:{address}` names no {what}", form)
-    value: Any = _module(place)
+    module = _module(place)
+    value: Any = module
     for part in name.split("."):
         value = getattr(value, part, None)
         if value is None:
-            raise refused(f"there is no `{name}` in `{place}`", f"check the name of the {what}")
+            raise refused(f"there is no `{name}` in `{place}`", _hint(module, what))
     return value
+
+
+def _hint(module: ModuleType, what: str) -> str:
+    """What to do where a module lacks a name: it may be another module than the user meant."""
+    file = getattr(module, "__file__", None)
+    if file is None or Path(file).is_relative_to(Path.cwd()):
+        return f"check the name of the {what}"
+    return f"check the name of the {what}; the module is {file}, write ./FILE.py for one of yours"
 
 
 def object_or_made(
@@ -54,21 +63,25 @@ def object_or_made(
 
 
 def _module(place: str) -> ModuleType:
-    """Import a module by its name or its file; what stands beside it can be imported too."""
+    """Import a module by its name or its file; what stands beside it can be imported too.
+
+    Its folder comes last on the path: what Python, ragauge and its libraries import by the same
+    name is theirs.
+    """
     is_file = place.endswith(".py") or os.sep in place
     path = Path(place)
     if is_file and not path.is_file():
         raise refused(f"there is no file `{place}`", "check the path")
     folder = str(path.resolve().parent if is_file else Path.cwd())
     if folder not in sys.path:
-        sys.path.insert(0, folder)
+        sys.path.append(folder)
     try:
         if not is_file:
             return importlib.import_module(place)
-        spec = importlib.util.spec_from_file_location(path.stem, path)
+        spec = importlib.util.spec_from_file_location(_free_name(path), path)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        sys.modules[path.stem] = module  # so that what it defines can be pickled and found again
+        sys.modules[spec.name] = module  # so that what it defines can be pickled and found again
         spec.loader.exec_module(module)
         return module
     except (Exception, SystemExit) as error:
@@ -76,3 +89,13 @@ def _module(place: str) -> ModuleType:
             f"`{place}` cannot be imported: {type(error).__name__}: {error}",
             "import it with python first; the current folder is on the path",
         ) from error
+
+
+def _free_name(path: Path) -> str:
+    """The name of a file's module; another one where a module of that name is somebody else's."""
+    name = path.stem
+    loaded = sys.modules.get(name)
+    own = loaded is not None and getattr(loaded, "__file__", None) == str(path)
+    if name in sys.stdlib_module_names or (loaded is not None and not own):
+        return f"ragauge_target_{name}"
+    return name

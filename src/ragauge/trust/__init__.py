@@ -1,0 +1,1 @@
+"""Consent: what a project's `ragauge.toml` may connect to and run, and who allowed it."""
