@@ -140,7 +140,19 @@ def parse(source: bytes) -> Parsed:
     inside = {line for markup in explicit for line in range(markup.first, markup.end)}
     tables = _tables(tree)
     blocks = [_RstBlock(markup.first, "", explicit=markup) for markup in explicit]
-    blocks += [block for block in _blocks(tree, 0, lines) if block.first not in inside]
+    docutils_blocks = [block for block in _blocks(tree, 0, lines) if block.first not in inside]
+    # A table with no blank line behind it has a wrong line, which may be one of a heading.
+    in_headings = {
+        line
+        for block in docutils_blocks
+        if block.kind == "heading"
+        for line in range(block.first, block.title + 2)
+    }
+    blocks += [
+        block
+        for block in docutils_blocks
+        if block.kind == "heading" or block.first not in in_headings
+    ]
     blocks.sort(key=lambda block: block.first)
     headings: list[Heading] = []
     pieces = _piece(text, starts, 0, blocks[0].first if blocks else len(lines), "prose", {})

@@ -50,6 +50,14 @@ def test_a_line_under_one_title_is_not_the_line_over_the_next(
     assert [text_at(document, heading.span) for heading in document.headings] == spans
 
 
+def test_a_table_that_docutils_places_on_a_heading_is_prose() -> None:
+    """It has no blank line behind it, and docutils says that it stands in the first line."""
+    table = "+--+--+\n|a |b |\n+--+--+\n|"
+    document = parsed(f"Title\n-----\n{table}")
+    assert titles(document) == [(1, "Title")]
+    assert "".join(text for _, text in shown(document)).count("|a |b |") == 1
+
+
 def test_every_kind_of_block() -> None:
     document = parsed(
         "Para one\nline two.\n\n- a\n\n  b\n- c\n\nterm\n  meaning\n\nExample::\n\n    x = 1\n\n"
