@@ -9,9 +9,11 @@ run. Exit code 75 says that they could not be fetched.
 from __future__ import annotations
 
 import argparse
+import copy
 import hashlib
 import html
 import importlib
+import json
 import os
 import random
 import re
@@ -23,6 +25,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Any
 from urllib.parse import urljoin
 from urllib.request import urlopen
 
@@ -217,6 +220,45 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
     return bytes(changed)
 
 
+_VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    1e308,
+    "",
+    "\ud83d",
+    "# A\r# B",
+    [],
+    [None],
+    {},
+    {"cells": [{}]},
+)
+
+
+def mutated_notebook(data: bytes, rng: random.Random) -> bytes:
+    """A notebook that is still JSON, with values that are changed or of another type."""
+    notebook = json.loads(data)
+    for _ in range(rng.randint(1, 6)):
+        node = notebook
+        while True:
+            keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+            if not keys:
+                break
+            key = rng.choice(keys)
+            inner = node[key]
+            if isinstance(inner, dict | list) and rng.random() < 0.85:
+                node = inner
+                continue
+            if isinstance(inner, str) and rng.random() < 0.7:
+                node[key] = mutated(inner.encode("utf-8", "replace"), rng).decode(
+                    "utf-8", "replace"
+                )
+            else:
+                node[key] = copy.deepcopy(rng.choice(_VALUES))
+            break
+    return json.dumps(notebook).encode()
+
+
 def some_mutated(
     documents: Sequence[tuple[str, bytes]], count: int, seed: int
 ) -> list[tuple[str, bytes]]:
@@ -226,7 +268,8 @@ def some_mutated(
     for suffix in sorted({Path(name).suffix for name, _ in documents}):
         chosen = [data for name, data in documents if name.endswith(suffix) and len(data) < 100_000]
         for number in range(count if chosen else 0):
-            changed = mutated(rng.choice(chosen), rng)
+            change = mutated_notebook if suffix == ".ipynb" and rng.random() < 0.8 else mutated
+            changed = change(rng.choice(chosen), rng)
             if suffix != ".pdf" and rng.random() < 0.8:  # most of what is not UTF-8 is refused
                 changed = changed.decode("utf-8", "ignore").encode()
             results.append((f"{number:05}{suffix}", changed))

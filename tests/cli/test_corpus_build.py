@@ -581,6 +581,24 @@ def test_whatever_a_parser_raises_is_the_problem_of_one_file(
     assert "in _parsed_file" in done.err  # where it came from, not only what it said
 
 
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names are Unicode there")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_the_folder_may_have_a_name_that_is_not_utf_8(folder: Folder, workers: str) -> None:
+    docs = Path(os.fsdecode(b"docs\xff"))
+    docs.mkdir()
+    (docs / "a.html").write_text("<h1>A</h1>", encoding="utf-8")
+    (docs / "b.html").write_bytes(b"\xff")
+    (docs / "c.ipynb").write_text('{"cells": "\\ud83d"}', encoding="utf-8")
+    command = ["corpus", "build", str(docs), "-o", "out", "--workers", workers]
+    done = folder.run(*command)
+    assert (done.exit_code, done.codes) == (3, {"bad-encoding", "bad-document"})
+    assert [problem.where for problem in done.problems] == [
+        "docs\\udcff/b.html", "docs\\udcff/c.ipynb",
+    ]  # fmt: skip
+    assert folder.run(*command, "--on-bad-file", "skip").exit_code == 0
+    assert documents(folder) == ["a.html"]
+
+
 def test_an_end_of_the_program_is_no_problem_of_a_file(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

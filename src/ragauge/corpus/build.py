@@ -308,7 +308,6 @@ def _files_below(root: Path, *, follow_symlinks: bool) -> Iterator[tuple[str, Pa
 
 def read(source: SourceFile) -> ParsedFile:
     """Read and parse one file; whatever goes wrong there is its own problem."""
-    place = Place(source.path)
     parser = _parser_of(source)
     try:
         try:
@@ -316,18 +315,19 @@ def read(source: SourceFile) -> ParsedFile:
         except OSError as error:
             message = f"the file cannot be read: {error.strerror or error}"
             hint = "check that it is there and its permissions"
-            return ParsedFile(problem=Problem("file-unreadable", message, hint, place))
+            return _problem(source, "file-unreadable", message, hint)
         return _parsed_file(source, parser, data)
     except FieldError as error:
-        return ParsedFile(problem=Problem(error.code, error.message, error.hint, place))
+        return _problem(source, error.code, error.message, error.hint)
     except RagaugeError as error:
-        return ParsedFile(problem=msgspec.structs.replace(error.problems[0], place=place))
+        first = error.problems[0]
+        return _problem(source, first.code, first.message, first.hint)
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic of an extension in Rust is not an `Exception`
         reason = _FAILURES.get(type(error)) or f"{type(error).__name__}: {error}"
         text = "".join(traceback.format_exception(error))
-        return ParsedFile(problem=_parser_failed(source, parser, reason), tracebacks=(text,))
+        return _parser_failed(source, parser, reason, text)
 
 
 _FAILURES: dict[type[BaseException], str] = {
@@ -336,9 +336,21 @@ _FAILURES: dict[type[BaseException], str] = {
 }
 
 
-def _parser_failed(source: SourceFile, parser: Parser, reason: str) -> Problem:
+def _parser_failed(source: SourceFile, parser: Parser, reason: str, *tracebacks: str) -> ParsedFile:
     message = f"the parser for {parser.title} failed: {reason}"
-    return Problem("parser-failed", message, _FAILED_HINT, Place(source.path))
+    return _problem(source, "parser-failed", message, _FAILED_HINT, *tracebacks)
+
+
+def _problem(
+    source: SourceFile, code: str, message: str, hint: str, *tracebacks: str
+) -> ParsedFile:
+    """A file without a document; what is quoted from it may be no UTF-8, which no message holds."""
+    problem = Problem(code, _encodable(message), _encodable(hint), Place(source.path))
+    return ParsedFile(problem=problem, tracebacks=tuple(map(_encodable, tracebacks)))
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _parser_of(source: SourceFile) -> Parser:
@@ -401,18 +413,17 @@ def _parsed_files(sources: Sequence[SourceFile], workers: int) -> Generator[Pars
     if not workers:
         yield from map(read, sources)
         return
-    decode = msgspec.msgpack.Decoder(ParsedFile).decode
     with WorkerProcesses(workers, "-c", _SERVE) as processes:
         rest = iter(sources)
         waiting: deque[tuple[SourceFile, Future[bytes]]] = deque()
         while True:
             for source in islice(rest, _AHEAD * workers - len(waiting)):
-                waiting.append((source, processes.submit(msgspec.msgpack.encode(source))))
+                waiting.append((source, processes.submit(_encoded(source))))
             if not waiting:
                 return
             source, reply = waiting.popleft()
             try:
-                reading = decode(reply.result())
+                reading = _decoded(reply.result(), source)
             except WorkerEndedError:
                 reading = _read_alone(source)
             yield reading
@@ -431,11 +442,28 @@ def _read_alone(source: SourceFile) -> ParsedFile:
             message = f"a worker ended early, before it parsed {source.path}"
             raise RuntimeError(message) from error
         try:
-            reply = processes.submit(msgspec.msgpack.encode(source)).result()
+            reply = processes.submit(_encoded(source)).result()
         except WorkerEndedError as error:
             reason = f"its process ended with {error.reason}"
-            return ParsedFile(problem=_parser_failed(source, _parser_of(source), reason))
-    return msgspec.msgpack.decode(reply, type=ParsedFile)
+            return _parser_failed(source, _parser_of(source), reason)
+    return _decoded(reply, source)
+
+
+def _encoded(source: SourceFile) -> bytes:
+    """A message with a path in bytes: a folder may have a name that is no UTF-8."""
+    return msgspec.msgpack.encode((source.doc, os.fsencode(source.path)))
+
+
+def _decoded(reply: bytes, source: SourceFile) -> ParsedFile:
+    """What a worker answered, without a path for the same reason."""
+    reading = _DECODER.decode(reply)
+    if reading.problem is None:
+        return reading
+    problem = msgspec.structs.replace(reading.problem, place=Place(source.path))
+    return msgspec.structs.replace(reading, problem=problem)
+
+
+_DECODER = msgspec.msgpack.Decoder(ParsedFile)
 
 
 def serve() -> None:
@@ -450,5 +478,9 @@ def serve() -> None:
         if not message:
             write_message(stdout, b"")
             continue
-        reading = read(msgspec.msgpack.decode(message, type=SourceFile))
+        doc, path = msgspec.msgpack.decode(message, type=tuple[str, bytes])
+        reading = read(SourceFile(doc, os.fsdecode(path)))
+        if reading.problem is not None:
+            problem = msgspec.structs.replace(reading.problem, place=None)
+            reading = msgspec.structs.replace(reading, problem=problem)
         write_message(stdout, msgspec.msgpack.encode(reading))
