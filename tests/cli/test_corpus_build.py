@@ -333,6 +333,7 @@ def test_links_to_pipes_and_devices_are_not_read(folder: Folder) -> None:
     """A pipe would be waited for, and a device may never end."""
     folder.write("docs/a.md", "# A\n")
     os.mkfifo("docs/pipe")
+    os.mkfifo("docs/manifest.json")
     (folder.path / "docs/pipe.md").symlink_to("pipe")
     (folder.path / "docs/zero.md").symlink_to("/dev/zero")
     build(["docs"], "out", follow_symlinks=True)

@@ -283,7 +283,9 @@ def _files_below(root: Path, *, follow_symlinks: bool) -> Iterator[tuple[str, Pa
             message = f"`{folder}` cannot be read: {error.strerror or error}"
             hint = "check its permissions"
             raise RagaugeError.of("file-unreadable", message, hint=hint) from error
-        if any(entry.name == MANIFEST for entry in entries) and is_corpus(folder):
+        if any(entry.name == MANIFEST and entry.is_file() for entry in entries) and is_corpus(
+            folder
+        ):
             continue
         for entry in entries:
             if entry.name.startswith("."):
