@@ -24,7 +24,7 @@ SITE_READY := $(SITE_VENV)/.ready
 SITE_PIP := $(SITE_VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: help demo test browser lint types unit adapters golden bench docs site changelog clean \
-  slow slow-fuzz slow-imports slow-docs slow-live slow-scale slow-stats
+  slow slow-fuzz slow-imports slow-docs slow-documents slow-live slow-scale slow-stats
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -56,7 +56,7 @@ adapters: $(ADAPTERS_READY) ## the tests of the adapters, each against its real 
 golden: $(READY) ## rewrite the golden outputs; read the diff before you commit it
 	$(PYTEST) tests/golden --update-golden
 
-slow: slow-fuzz slow-imports slow-docs slow-live slow-scale slow-stats ## all long campaigns: hours
+slow: slow-fuzz slow-imports slow-docs slow-documents slow-live slow-scale slow-stats ## all long campaigns: hours
 
 slow-fuzz: $(READY) ## properties and oracles with 20 times the examples, from a new seed
 	$(RUN) benchmarks/campaign.py fuzz --write docs/benchmarks.md
@@ -66,6 +66,9 @@ slow-imports: $(READY) ## exports of other tools, read as they are (no campaign 
 
 slow-docs: $(READY) browser site ## every command of every page, and the site in a browser
 	$(RUN) benchmarks/campaign.py docs --write docs/benchmarks.md
+
+slow-documents: $(READY) ## real PDFs of many producers, and changed ones of every kind (fetches 200 MB)
+	$(RUN) benchmarks/campaign.py documents
 
 slow-live: $(READY) ## a server under load (no campaign yet)
 	$(RUN) benchmarks/campaign.py live

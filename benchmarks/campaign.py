@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
+import documents as real_documents
 from generate import Parameters, generate
 from page import write_sections
 from ragauge import gate, registry, score
@@ -56,6 +57,20 @@ def fuzz(effort: float) -> int:
 def docs(_: float) -> int:
     """Run every command of every page, and look at the site as files and in a browser."""
     return _pytest(["tests/unit/test_docs.py", "tests/e2e/test_site.py", "tests/browser"])
+
+
+def documents(effort: float) -> int:
+    """Parse real documents of many producers, and changed ones: no parser may fail."""
+    seed = int(time.time())
+    mutations = max(1, round(500 * effort))
+    print(f"The same again: `benchmarks/documents.py --mutations {mutations} --seed {seed}`\n")
+    archives = real_documents.ARCHIVES if effort >= 1 else real_documents.ARCHIVES[:1]
+    folder = real_documents.default_folder()
+    try:
+        return real_documents.campaign(archives, folder, mutations=mutations, seed=seed)
+    except real_documents.UnreachableError as error:
+        print(f"not fetched: {error}")
+        return real_documents.UNREACHABLE
 
 
 def scale(effort: float) -> int:
@@ -196,6 +211,7 @@ CAMPAIGNS = {
     "fuzz": fuzz,
     "imports": nothing,  # exports of other tools, read as they are
     "docs": docs,
+    "documents": documents,
     "live": nothing,  # a server under load
     "scale": scale,
     "stats": stats,

@@ -182,6 +182,10 @@ quote-moved: a quote does not stand at its offsets
 bad-document: a document cannot be parsed, or its name cannot be part of an id
     It is damaged, encrypted, or not of the kind that its suffix says. `--on-bad-file skip` builds
     the corpus without it and counts it.
+parser-failed: a parser failed on a document
+    It met something that it does not expect, ran out of memory, or ended its process. The file may
+    be damaged, but that is still a fault of the parser: please report it. `--on-bad-file skip`
+    builds the corpus without the file; RAGAUGE_DEBUG=1 shows where the parser failed.
 bad-corpus: a corpus folder is damaged, or was edited by hand
     Its lists and texts must be those that its manifest speaks of. Build it again with `ragauge
     corpus build`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -94,6 +95,22 @@ def read_message(stream: IO[bytes]) -> bytes | None:
     return payload if len(payload) == size else None
 
 
+class WorkerEndedError(RuntimeError):
+    """A worker process ended before it answered; `status` is as `Popen.returncode` has it."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        super().__init__(f"a worker ended early (status {status})")
+
+    @property
+    def reason(self) -> str:
+        """What ended it: a signal by its name, or its exit status."""
+        if self.status < 0:
+            with suppress(ValueError):
+                return f"signal {signal.Signals(-self.status).name}"
+        return f"status {self.status}"
+
+
 class _Request(NamedTuple):
     setup: Sequence[bytes]
     message: bytes
@@ -105,12 +122,14 @@ class WorkerProcesses:
 
     A process is served by one thread for its whole life. The threads take requests from one
     queue, so the messages that a process sees come in the order in which they were submitted.
+    One that ends fails the message that it had, and is replaced for those behind it.
     """
 
     def __init__(self, count: int, option: str, code: str) -> None:
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
+        self._arguments = (option, code)
         self.processes = [start_process(option, code) for _ in range(count)]
         self._threads = [
             threading.Thread(target=self._serve, args=(process,), daemon=True)
@@ -177,10 +196,24 @@ class WorkerProcesses:
                 request.reply.set_exception(error)
                 continue
             if reply is None:
-                status = process.poll()
-                request.reply.set_exception(RuntimeError(f"a worker ended early (status {status})"))
+                request.reply.set_exception(WorkerEndedError(_final_status(process)))
+                process, seen = self._replace(process), ()
+                assert process.stdin is not None and process.stdout is not None
             else:
                 request.reply.set_result(reply)
+
+    def _replace(self, ended: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+        """Start a process in the place of one that ended, unless all are ending."""
+        with self._closing:
+            if self._closed:
+                return ended
+            try:
+                process = start_process(*self._arguments)
+            except OSError:  # then the requests behind it fail as well
+                return ended
+            self.processes[self.processes.index(ended)] = process
+        _close_pipes(ended)
+        return process
 
     def close(self) -> None:
         """End the processes; whoever still waits for an answer gets an error."""
@@ -194,10 +227,22 @@ class WorkerProcesses:
             thread.join()
         for process in self.processes:
             process.wait()
-            for pipe in (process.stdin, process.stdout):
-                with suppress(OSError):  # what was not sent yet cannot be sent any more
-                    if pipe is not None:
-                        pipe.close()
+            _close_pipes(process)
+
+
+def _final_status(process: subprocess.Popen[bytes]) -> int:
+    """Wait for a process that closed its pipe; one that lives on all the same is ended."""
+    with suppress(subprocess.TimeoutExpired):
+        return process.wait(timeout=10)
+    process.kill()
+    return process.wait()
+
+
+def _close_pipes(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        with suppress(OSError):  # what was not sent yet cannot be sent any more
+            if pipe is not None:
+                pipe.close()
 
 
 def _unseen(setup: Sequence[bytes], seen: Sequence[bytes]) -> Sequence[bytes]:

@@ -168,8 +168,8 @@ def _unusable(message: str, place: Place) -> RagaugeError:
         hint="keys: gold, trace, profile, dialect, k, metrics, chunks, corpus, baseline, "
         "store, target, suite, store_author, runs_dir, relevance_level, ignore_case, min_n, "
         "[system], [gates], [[waivers]] with gate, reason and expires (a date, YYYY-MM-DD), "
-        "[refusal] patterns, [citation] mode and window, embed, embed_cache, [embedders.NAME] settings, "
-        "[bands.ID] stable, target and risk",
+        "[refusal] patterns, [citation] mode and window, embed, embed_cache, "
+        "[embedders.NAME] settings, [bands.ID] stable, target and risk",
         place=place,
     )
 

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -249,8 +250,94 @@ def test_links_are_followed_once(folder: Folder) -> None:
     (folder.path / "docs/loop").symlink_to("..", target_is_directory=True)
     (folder.path / "docs/again").symlink_to("z", target_is_directory=True)
     (folder.path / "docs/z/back").symlink_to("../../docs", target_is_directory=True)
-    build(["docs"], "out")
+    build(["docs"], "out", follow_symlinks=True)
     assert documents(folder) == ["loop/more/b.md", "z/a.md"]
+
+
+@needs_links
+def test_links_that_lead_out_of_the_folder_are_counted_and_not_followed(folder: Folder) -> None:
+    """Whoever writes the folder could else make any file of the machine a document."""
+    folder.write("docs/a.md", "# A\n")
+    folder.write("docs/pic.png", b"x")
+    folder.write("docs2/b.md", "# B\n")  # its name begins like that of the folder
+    folder.write("secret/key.txt", "no\n")
+    links = folder.path / "docs"
+    (links / "inner.md").symlink_to("a.md")
+    (links / "key.txt").symlink_to("../secret/key.txt")
+    (links / "absolute.txt").symlink_to(folder.path / "secret/key.txt")
+    (links / "beside.md").symlink_to("../docs2/b.md")
+    (links / "folder").symlink_to("../secret", target_is_directory=True)
+    (links / "again").symlink_to("../secret", target_is_directory=True)
+    (links / "through").symlink_to("folder", target_is_directory=True)
+    (links / "gone.md").symlink_to("../secret/gone.md")
+    done = folder.run("corpus", "build", "docs", "-o", "out")
+    assert done.exit_code == 0
+    assert documents(folder) == ["a.md", "inner.md"]
+    assert read_manifest("out").left_out == {".png": 1, "symlink": 7}
+    assert "left out   8  (symlink 7, .png 1)" in done.out
+    names = ("absolute.txt", "again", "beside.md", "folder", "gone.md", "key.txt", "through")
+    assert done.err.splitlines() == [
+        f"not followed: docs/{name} leads out of the folder; --follow-symlinks follows it"
+        for name in names
+    ]
+    (links / "gone.md").unlink()
+    done = folder.run("corpus", "build", "docs", "-o", "out", "--follow-symlinks")
+    assert (done.exit_code, done.err) == (0, "")
+    assert documents(folder) == [
+        "a.md", "absolute.txt", "again/key.txt", "beside.md", "inner.md", "key.txt",
+    ]  # fmt: skip
+    assert read_manifest("out").left_out == {".png": 1}
+
+
+@needs_links
+def test_a_link_that_is_named_is_followed(folder: Folder) -> None:
+    """The folder that counts is the one that a link in the command line leads to."""
+    folder.write("real/docs/a.md", "# A\n")
+    folder.write("real/b.md", "# B\n")
+    (folder.path / "real/docs/up.md").symlink_to("../b.md")
+    (folder.path / "docs").symlink_to("real/docs", target_is_directory=True)
+    (folder.path / "c.md").symlink_to("real/b.md")
+    done = folder.run("corpus", "build", "docs", "c.md", "-o", "out")
+    assert done.exit_code == 0
+    assert documents(folder) == ["a.md", "c.md"]
+    assert read_manifest("out").left_out == {"symlink": 1}
+
+
+@needs_links
+def test_only_links_that_lead_out_are_nothing(folder: Folder) -> None:
+    folder.write("a.md", "# A\n")
+    (folder.path / "docs").mkdir()
+    (folder.path / "docs/a.md").symlink_to("../a.md")
+    done = folder.run("corpus", "build", "docs", "-o", "out")
+    assert (done.exit_code, done.codes) == (5, {"nothing-measured"})
+    assert "`--follow-symlinks`" in done.problems[0].hint
+    assert sorted(os.listdir()) == ["a.md", "docs"]
+
+
+@needs_links
+def test_links_in_a_circle_are_bad_files(folder: Folder) -> None:
+    folder.write("docs/a.md", "# A\n")
+    links = folder.path / "docs"
+    (links / "self.md").symlink_to("self.md")
+    (links / "one").symlink_to("two")
+    (links / "two").symlink_to("one")
+    done = folder.run("corpus", "build", "docs", "-o", "out", "--on-bad-file", "skip")
+    assert done.exit_code == 0
+    assert documents(folder) == ["a.md"]
+    assert "skipped: docs/self.md: the file cannot be read" in done.err.replace("\\", "/")
+    assert read_manifest("out").left_out == {"no suffix": 2}
+
+
+@needs_links
+def test_links_to_pipes_and_devices_are_not_read(folder: Folder) -> None:
+    """A pipe would be waited for, and a device may never end."""
+    folder.write("docs/a.md", "# A\n")
+    os.mkfifo("docs/pipe")
+    os.mkfifo("docs/manifest.json")
+    (folder.path / "docs/pipe.md").symlink_to("pipe")
+    (folder.path / "docs/zero.md").symlink_to("/dev/zero")
+    build(["docs"], "out", follow_symlinks=True)
+    assert documents(folder) == ["a.md"]
 
 
 @needs_links
@@ -429,19 +516,103 @@ def test_a_build_that_goes_on_is_left_alone(folder: Folder) -> None:
     assert hidden() == []
 
 
-def test_a_fault_of_a_parser_is_not_blamed_on_the_file(
+class Panic(BaseException):
+    """As extensions in Rust raise it: not an `Exception`."""
+
+
+def overlapping(data: bytes) -> Parsed:
+    piece = Piece(type="prose", span=(0, len(data)))
+    return Parsed(text=data, headings=(), pieces=(piece, piece))
+
+
+def half_a_pair(data: bytes) -> Parsed:
+    return Parsed(text=data, headings=(), pieces=(), title="\ud83d")
+
+
+def endless(data: bytes) -> Parsed:
+    return endless(data)
+
+
+def too_large(data: bytes) -> Parsed:
+    return Parsed(text=data * (1 << 60), headings=(), pieces=())
+
+
+def panic(data: bytes) -> Parsed:
+    raise Panic(data.decode())
+
+
+def missing(_data: bytes) -> Parsed:
+    raise FileNotFoundError(2, "No such file or directory")
+
+
+@pytest.mark.parametrize(
+    ("parse", "reason"),
+    [
+        (overlapping, "ValueError: the span (0, 4) is outside the text or overlaps another"),
+        (half_a_pair, "UnicodeEncodeError: "),
+        (endless, "it is nested too deeply"),
+        (too_large, "there is not enough memory for it"),
+        (panic, "Panic: text"),
+        (missing, "FileNotFoundError: "),
+    ],
+)
+def test_whatever_a_parser_raises_is_the_problem_of_one_file(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, parse: Callable[[bytes], Parsed], reason: str
+) -> None:
+    bad = Parser(name="bad", title="bad files", suffixes=(".bad",), parse=parse)
+    parsers = registry.parsers() | {".bad": bad}
+    monkeypatch.setattr(registry, "parsers", lambda: parsers)
+    folder.write("docs/a.bad", "text")
+    folder.write("docs/b.md", "# B\n")
+    done = folder.run("corpus", "build", "docs", "-o", "out")
+    assert (done.exit_code, done.codes) == (3, {"parser-failed"})
+    (problem,) = done.problems
+    assert problem.where == os.path.join("docs", "a.bad")
+    assert problem.message.startswith(f"the parser for bad files failed: {reason}")
+    assert "--on-bad-file skip" in problem.hint
+    assert "Traceback" not in done.err
+    assert os.listdir() == ["docs"]
+    monkeypatch.setenv("RAGAUGE_DEBUG", "1")
+    done = folder.run("corpus", "build", "docs", "-o", "out", "--on-bad-file", "skip")
+    assert done.exit_code == 0
+    assert "skipped    1" in done.out
+    assert "[parser-failed]" in done.err
+    assert documents(folder) == ["b.md"]
+    assert "a.bad:\nTraceback (most recent call last):\n" in done.err
+    assert "in _parsed_file" in done.err  # where it came from, not only what it said
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names are Unicode there")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_the_folder_may_have_a_name_that_is_not_utf_8(folder: Folder, workers: str) -> None:
+    docs = Path(os.fsdecode(b"docs\xff"))
+    docs.mkdir()
+    (docs / "a.html").write_text("<h1>A</h1>", encoding="utf-8")
+    (docs / "b.html").write_bytes(b"\xff")
+    (docs / "c.ipynb").write_text('{"cells": "\\ud83d"}', encoding="utf-8")
+    command = ["corpus", "build", str(docs), "-o", "out", "--workers", workers]
+    done = folder.run(*command)
+    assert (done.exit_code, done.codes) == (3, {"bad-encoding", "bad-document"})
+    assert [problem.where for problem in done.problems] == [
+        "docs\\udcff/b.html", "docs\\udcff/c.ipynb",
+    ]  # fmt: skip
+    assert folder.run(*command, "--on-bad-file", "skip").exit_code == 0
+    assert documents(folder) == ["a.html"]
+
+
+def test_an_end_of_the_program_is_no_problem_of_a_file(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def overlapping(data: bytes) -> Parsed:
-        piece = Piece(type="prose", span=(0, len(data)))
-        return Parsed(text=data, headings=(), pieces=(piece, piece))
+    """SIGTERM is a `SystemExit` inside whatever runs."""
 
-    bad = Parser(name="bad", title="bad", suffixes=(".md",), parse=overlapping)
+    def terminated(_data: bytes) -> Parsed:
+        raise SystemExit(143)
+
+    bad = Parser(name="bad", title="bad", suffixes=(".md",), parse=terminated)
     monkeypatch.setattr(registry, "parsers", lambda: {".md": bad})
     folder.write("a.md", "text")
-    done = folder.run("corpus", "build", "a.md", "-o", "out")
-    assert done.exit_code == 70
-    assert "a.md: bad: ValueError" in done.err
+    with pytest.raises(SystemExit, match="143"):
+        build(["a.md"], "out", on_bad_file="skip")
     assert os.listdir() == ["a.md"]
 
 

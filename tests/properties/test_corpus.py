@@ -12,7 +12,7 @@ from ragauge import ids
 from ragauge.corpus.blocks import build_blocks, reading_order
 from ragauge.corpus.build import build
 from ragauge.corpus.parsers import markdown, text
-from ragauge.corpus.section_tree import build_sections, check_spans
+from ragauge.corpus.section_tree import build_sections, check_parsed
 from ragauge.model.corpus import Block, Parsed, Section
 from tests.support.effort import examples
 
@@ -64,7 +64,7 @@ def test_spans_are_whole_characters_in_order(source: str) -> None:
     for parse in (markdown.parse, text.parse):
         parsed = parse(source.encode())
         assert parsed.text == source.encode().removeprefix(b"\xef\xbb\xbf")
-        check_spans(parsed)
+        check_parsed(parsed)
         at = 0
         for start, end in sorted(
             [piece.span for piece in parsed.pieces] + [each.span for each in parsed.headings]

@@ -16,6 +16,7 @@ import pytest
 from ragauge import registry
 from ragauge.codes import CODES
 from ragauge.files import ranges
+from ragauge.model.corpus import Parsed, Parser
 from ragauge.scoring import score
 from ragauge.store import runs as run_store
 from tests.support.command import GOLD, TRACES, Content, Folder, Outcome, Row, line_of, lines_of
@@ -183,6 +184,16 @@ def _bad_document(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
     return folder.run("corpus", "build", "docs", "-o", "out")
 
 
+def _parser_failed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    def parse(_data: bytes) -> Parsed:
+        raise ZeroDivisionError
+
+    failing = Parser(name="text", title="plain text", suffixes=(".txt",), parse=parse)
+    monkeypatch.setattr(registry, "parsers", lambda: {".txt": failing})
+    folder.write("a.txt", "Text.\n")
+    return folder.run("corpus", "build", "a.txt", "-o", "out")
+
+
 def _bad_corpus(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
     folder.write("out/manifest.json", '{"schema": "ragauge.corpus/1"}')
     return folder.run("corpus", "chunk", "out", "-o", "chunks.jsonl")
@@ -327,6 +338,7 @@ RECIPES: dict[str, Recipe] = {
         gold=[{"qid": "A1", "relevant": [{"doc": "a.md", "quote": "so"}]}], trace=TRACES[:1]
     ),
     "bad-document": _bad_document,
+    "parser-failed": _parser_failed,
     "bad-corpus": _bad_corpus,
     "bad-gzip": scored(trace=gzip.compress(lines_of(TRACES * 20), mtime=0)[:50]),
     "bad-zstd": scored(trace=b"\x28\xb5\x2f\xfd"),

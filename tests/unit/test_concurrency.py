@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 
 import pytest
 
-from ragauge.concurrency import WorkerProcesses, map_in_threads
+from ragauge.concurrency import WorkerEndedError, WorkerProcesses, map_in_threads
 
 ECHO = """
 import sys
@@ -60,12 +61,35 @@ def test_messages_are_not_far_ahead_of_who_takes_the_answers() -> None:
         assert len(asked) == 2 * 3 + 1
 
 
-def test_a_process_that_ends_is_an_error_for_who_waits() -> None:
+def test_a_process_that_ends_is_an_error_for_who_waits_and_is_replaced() -> None:
+    """The new process has seen nothing yet, so it is sent the setup again."""
+    setup = (b"set job",)
     with WorkerProcesses(1, "-c", ECHO) as workers:
-        with pytest.raises(RuntimeError, match="a worker ended early"):
-            workers.submit(b"end").result()
-        with pytest.raises((RuntimeError, OSError)):
-            workers.submit(b"more").result()
+        assert workers.submit(b"a", setup=setup).result() == b"set job a"
+        with pytest.raises(WorkerEndedError, match=r"a worker ended early \(status 3\)") as ended:
+            workers.submit(b"end", setup=setup).result()
+        assert (ended.value.status, ended.value.reason) == (3, "status 3")
+        assert workers.submit(b"b", setup=setup).result() == b"set job b"
+
+
+def test_a_process_that_cannot_be_replaced_fails_the_messages_behind_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with WorkerProcesses(1, "-c", ECHO) as workers:
+        assert workers.submit(b"a").result() == b"a"
+        monkeypatch.setattr(sys, "executable", "/nowhere/python")
+        replies = [workers.submit(b"end"), workers.submit(b"b"), workers.submit(b"c")]
+        for reply in replies:
+            assert isinstance(reply.exception(timeout=30), WorkerEndedError)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+def test_the_signal_that_ended_a_process_is_named() -> None:
+    kill = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+    with WorkerProcesses(1, "-c", kill) as workers:
+        ended = workers.submit(b"a").exception(timeout=30)
+    assert isinstance(ended, WorkerEndedError)
+    assert ended.reason == "signal SIGSEGV"
 
 
 def test_nobody_waits_for_processes_that_were_closed() -> None:

@@ -33,6 +33,8 @@ NORMALISER = 1
 """What canonical text, title tree, ids and fingerprints are made by; a changed result bumps it."""
 
 MANIFEST = "manifest.json"
+SYMLINK = "symlink"
+"""What links that lead out of the source folder are counted as in `left_out`."""
 TEXT = "text"
 _LISTS = ("documents.jsonl", "sections.jsonl", "blocks.jsonl")
 _ENTRIES = {MANIFEST, TEXT, *_LISTS}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
+import msgspec.msgpack
 from msgspec.structs import replace
 
 from ragauge.corpus.anchors import anchor_of
@@ -20,12 +21,17 @@ DEEPEST = 6
 PREAMBLE = "S.0"
 
 
-def check_spans(parsed: Parsed) -> None:
+def check_parsed(parsed: Parsed) -> None:
     """Hold a parser to its promises: spans in order, apart, inside the text, on whole characters.
+
+    And what it says must be text that can be written.
 
     Raises:
         ValueError: a parser broke its promise, which is a fault of the parser and not of the file.
     """
+    titles = [heading.title for heading in parsed.headings]
+    attrs = [piece.attrs for piece in parsed.pieces]
+    msgspec.msgpack.encode((titles, attrs, parsed.title, parsed.notes))
     text = parsed.text
     headings = [heading.span for heading in parsed.headings]
     pieces = [piece.span for piece in parsed.pieces]

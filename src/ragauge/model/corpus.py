@@ -44,6 +44,7 @@ class Parsed(Struct, frozen=True, kw_only=True):
               or character in the source, length), in order
     pages     the first byte of each page, for formats that have pages
     notes     what a reader should know, such as damaged parts that were passed over
+    tracebacks  of what failed on parts that were read in a simpler way, for whoever looks into it
     """
 
     text: bytes
@@ -53,13 +54,15 @@ class Parsed(Struct, frozen=True, kw_only=True):
     origins: tuple[tuple[int, int, int], ...] = ()
     pages: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+    tracebacks: tuple[str, ...] = ()
 
 
 class Parser(Struct, frozen=True, kw_only=True):
     """A format: its name, the suffixes of its files, and how one is parsed.
 
     `parse` is pure: the same bytes give the same result. It raises `FieldError` for a file that it
-    cannot read at all. A changed result bumps the version.
+    cannot read at all. A changed result bumps the version. `native` says that it runs code which a
+    bad file may make end the whole process, so it is called in a worker process only.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Parser(Struct, frozen=True, kw_only=True):
     suffixes: tuple[str, ...]
     parse: Callable[[bytes], Parsed]
     version: int = 1
+    native: bool = False
 
 
 class Document(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -9,7 +9,7 @@ import pytest
 from ragauge import ids
 from ragauge.corpus.blocks import build_blocks, fingerprint, reading_order
 from ragauge.corpus.parsers import markdown
-from ragauge.corpus.section_tree import build_sections, check_spans, section_at
+from ragauge.corpus.section_tree import build_sections, check_parsed, section_at
 from ragauge.model.corpus import Block, Heading, Parsed, Piece, Section
 
 
@@ -174,11 +174,11 @@ def test_a_parser_is_held_to_its_promises(spans: list[tuple[int, int]]) -> None:
     """The text is `abcdeä`: byte 6 is the second half of the last character."""
     pieces = tuple(Piece(type="prose", span=span) for span in spans)
     with pytest.raises(ValueError, match=r"span|byte|order"):
-        check_spans(Parsed(text="abcdeä".encode(), headings=(), pieces=pieces))
+        check_parsed(Parsed(text="abcdeä".encode(), headings=(), pieces=pieces))
 
 
 def test_a_heading_inside_a_piece_is_noticed() -> None:
     heading = Heading(level=1, title="t", span=(2, 3))
     piece = Piece(type="prose", span=(0, 5))
     with pytest.raises(ValueError, match="overlaps"):
-        check_spans(Parsed(text=b"abcdef", headings=(heading,), pieces=(piece,)))
+        check_parsed(Parsed(text=b"abcdef", headings=(heading,), pieces=(piece,)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Literal
 
@@ -26,8 +27,17 @@ _MOST_KINDS = 8
     default="stop",
     help="What to do with a file that cannot be parsed.",
 )
+@click.option(
+    "--follow-symlinks",
+    is_flag=True,
+    help="Follow links that lead out of a folder, too. Without this they are left out and counted.",
+)
 def COMMAND(  # noqa: N802
-    paths: tuple[str, ...], out: str, workers: int | None, on_bad_file: Literal["stop", "skip"]
+    paths: tuple[str, ...],
+    out: str,
+    workers: int | None,
+    on_bad_file: Literal["stop", "skip"],
+    follow_symlinks: bool,
 ) -> int:
     """Parse PATHS and write a corpus to DIR: manifest.json, three lists, and the texts.
 
@@ -36,12 +46,21 @@ def COMMAND(  # noqa: N802
     The same files give the same bytes. Exit code 5 if there is no document.
     """
     from ragauge.corpus.build import build
+    from ragauge.errors import MAX_REPORTED
     from ragauge.text import plain
 
     shows = sys.stderr.isatty()
     try:
         progress = _progress if shows else None
-        built = build(paths, out, workers=workers, on_bad_file=on_bad_file, progress=progress)
+        built = build(
+            paths,
+            out,
+            workers=workers,
+            on_bad_file=on_bad_file,
+            follow_symlinks=follow_symlinks,
+            progress=progress,
+            on_traceback=_show_traceback if os.environ.get("RAGAUGE_DEBUG") else None,
+        )
     finally:
         if shows:
             click.echo("\r\x1b[K", err=True, nl=False)
@@ -53,7 +72,17 @@ def COMMAND(  # noqa: N802
     if built.skipped_count > len(built.skipped):
         more = built.skipped_count - len(built.skipped)
         click.echo(f"skipped: ... and {more} more", err=True)
+    for link in built.links[:MAX_REPORTED]:
+        say(f"not followed: {link} leads out of the folder; --follow-symlinks follows it")
+    if len(built.links) > MAX_REPORTED:
+        click.echo(f"not followed: ... and {len(built.links) - MAX_REPORTED} more", err=True)
     return 0
+
+
+def _show_traceback(doc: str, text: str) -> None:
+    say(f"{doc}:")
+    for line in text.splitlines():
+        say(line)
 
 
 def _progress(done: int, total: int) -> None:

@@ -578,4 +578,4 @@ def _language(classes: str) -> str | None:
     return None if match is None or match[1] in ("default", "none") else match[1].lower()
 
 
-PARSER = Parser(name="html", title="HTML", suffixes=(".html", ".htm"), parse=parse)
+PARSER = Parser(name="html", title="HTML", suffixes=(".html", ".htm"), parse=parse, native=True)

@@ -72,7 +72,7 @@ def _parsed(source: bytes) -> Parsed:
         elif kind == "code":
             own = cell.get("language")  # of format 3
             spoken = _magic(content) or (own if isinstance(own, str) else None) or language
-            attrs = {"language": spoken} if spoken else {}
+            attrs = {"language": well_formed(spoken)} if spoken else {}
             pieces.append(Piece(type="code", span=(at, end), attrs=attrs))
         else:
             pieces.append(Piece(type="prose", span=(at, end)))

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
+from functools import partial
 from math import hypot, isfinite
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.corpus.canonical_text import TextWriter, missing_package, well_formed
+from ragauge.corpus.garbled_text import is_garbled
 from ragauge.corpus.parsers.pdf_blocks import PdfBlock, blocks_of, style_of, title_key
 from ragauge.corpus.parsers.pdf_layout import (
     Edge,
@@ -49,10 +53,11 @@ def parse(source: bytes) -> Parsed:
         document = pypdfium2.PdfDocument(source)
     except pypdfium2.PdfiumError as error:
         raise _unreadable(error) from error
+    remarks = _Remarks()
     try:
-        pages, notes = _pages(document)
+        pages = [_page(document, number, remarks) for number in range(len(document))]
         outlines = _outlines(document)
-        named = document.get_metadata_dict().get("Title", "").strip()
+        named = _title(document)
     finally:
         document.close()
     without = running_lines(pages)
@@ -60,7 +65,7 @@ def parse(source: bytes) -> Parsed:
         lines_in_order(page, {row for number, row in without if number == place})
         for place, page in enumerate(pages)
     ]
-    return _written(lines, outlines, notes, well_formed(named))
+    return _written(lines, outlines, remarks, named)
 
 
 def _unreadable(error: Exception) -> FieldError:
@@ -70,40 +75,69 @@ def _unreadable(error: Exception) -> FieldError:
     return FieldError("bad-document", why, hint)
 
 
-def _pages(document: Any) -> tuple[list[PdfPage], list[str]]:
-    """The words of all pages, and notes on what could not be read."""
-    import pypdfium2
+class _Remarks(Struct):
+    """What a reader should know of pages, by their numbers from 1."""
 
-    pages: list[PdfPage] = []
     damaged: list[int] = []
     empty: list[int] = []
-    rotated = 0
-    for number in range(len(document)):
-        try:
-            page = document[number]
-            textpage = page.get_textpage()
-        except pypdfium2.PdfiumError:
-            damaged.append(number + 1)
-            pages.append(PdfPage((), 0.0, 0.0))
-            continue
-        quarter, words, others = _upright(textpage.raw, page.get_rotation() // 90)
-        left, bottom, right, top = page.get_bbox()
-        edges = ((bottom, top), (-right, -left), (-top, -bottom), (left, right))[quarter]
-        drawn = _edges(page.raw, _CharacterReader(textpage.raw, quarter))
-        pages.append(with_ruled_tables(PdfPage(tuple(words), *edges, drawn)))
-        rotated += others
-        if not words and not others:
-            empty.append(number + 1)
-        textpage.close()
-        page.close()
-    notes = [f"damaged pages left out: {_listed(damaged)}"] if damaged else []
-    if rotated:
-        notes.append(f"letters that do not stand upright left out: {rotated}")
-    if empty and len(empty) == len(pages):
-        notes.append("no text layer: recognise its letters first (OCR)")
-    elif empty:
-        notes.append(f"pages without text: {_listed(empty)}")
-    return pages, notes
+    garbled: list[int] = []
+    without_tables: list[int] = []
+    tracebacks: list[str] = []
+    rotated: int = 0
+
+    def table_failed(self, number: int, error: Exception) -> None:
+        """Record that looking for tables failed on a page, whose words then stay prose."""
+        if number not in self.without_tables:
+            self.without_tables.append(number)
+        self.tracebacks.append("".join(traceback.format_exception(error)))
+
+    def notes(self, pages: int) -> Iterator[str]:
+        """The remarks in words, for a document of so many pages."""
+        if self.damaged:
+            yield f"damaged pages left out: {_listed(self.damaged)}"
+        if self.rotated:
+            yield f"letters that do not stand upright left out: {self.rotated}"
+        if self.empty and len(self.empty) == pages:
+            yield "no text layer: recognise its letters first (OCR)"
+        elif self.empty:
+            yield f"pages without text: {_listed(self.empty)}"
+        if self.garbled:
+            where = _listed(self.garbled)
+            yield f"pages whose text layer is not words (recognise their letters, OCR): {where}"
+        if self.without_tables:
+            where = _listed(self.without_tables)
+            yield f"pages whose tables could not be read, and are prose: {where}"
+
+
+def _page(document: Any, place: int, remarks: _Remarks) -> PdfPage:
+    """The words of a page with its ruled tables; a page that cannot be read is empty."""
+    import pypdfium2
+
+    number = place + 1
+    try:
+        page = document[place]
+        textpage = page.get_textpage()
+        rotation, box = page.get_rotation(), page.get_bbox()
+    except pypdfium2.PdfiumError:
+        remarks.damaged.append(number)
+        return PdfPage((), 0.0, 0.0)
+    quarter, words, others = _upright(textpage.raw, rotation // 90)
+    left, bottom, right, top = box
+    edges = ((bottom, top), (-right, -left), (-top, -bottom), (left, right))[quarter]
+    drawn = _edges(page.raw, _CharacterReader(textpage.raw, quarter))
+    textpage.close()
+    page.close()
+    remarks.rotated += others
+    if not words and not others:
+        remarks.empty.append(number)
+    elif is_garbled([word.text for word in words]):
+        remarks.garbled.append(number)
+    result = PdfPage(tuple(words), *edges, drawn)
+    try:
+        return with_ruled_tables(result)
+    except Exception as error:  # a table that is missed still has its words
+        remarks.table_failed(number, error)
+        return replace(result, edges=())
 
 
 def _listed(numbers: list[int]) -> str:
@@ -247,32 +281,65 @@ def _edges_of(path: Any, gatherer: _CharacterReader) -> Iterator[Edge]:
         before = here
 
 
+def _utf16(call: Callable[[Any, int], int]) -> str:
+    """A text that pdfium writes into a buffer as UTF-16; it may end in half a pair.
+
+    pypdfium2 decodes it strictly, and one bad title would be the end of the whole file.
+    """
+    size = call(None, 0)
+    buffer = ctypes.create_string_buffer(size)
+    call(buffer, size)
+    return buffer.raw[: max(size - 2, 0)].decode("utf-16-le", "replace")
+
+
+def _title(document: Any) -> str:
+    """The title that the file gives itself."""
+    from pypdfium2 import raw
+
+    return _utf16(partial(raw.FPDF_GetMetaText, document.raw, b"Title")).strip()
+
+
 def _outlines(document: Any) -> dict[int, dict[str, int]]:
     """The titles of the outline with their levels, by page."""
     import pypdfium2
+    from pypdfium2 import raw
 
     outlines: dict[int, dict[str, int]] = {}
     try:
         for entry in document.get_toc():
             if hasattr(entry, "get_title"):
-                title, target = entry.get_title(), entry.get_dest()
+                title = _utf16(partial(raw.FPDFBookmark_GetTitle, entry.raw))
+                target = entry.get_dest()
                 page = None if target is None else target.get_index()
             else:  # before version 5
                 title, page = entry.title, entry.page_index
             key = title_key(title)
             if page is not None and key:
                 outlines.setdefault(page, {}).setdefault(key, min(entry.level + 1, 6))
-    except pypdfium2.PdfiumError:
+    except (pypdfium2.PdfiumError, UnicodeDecodeError):  # the second before version 5
         return {}
     return outlines
 
 
+def _with_aligned_tables(
+    lines: list[PdfLine], number: int, remarks: _Remarks, *, mono_is_code: bool
+) -> list[PdfLine]:
+    try:
+        return with_aligned_tables(lines, mono_is_code=mono_is_code)
+    except Exception as error:
+        remarks.table_failed(number, error)
+        return lines
+
+
 def _written(
-    pages: list[list[PdfLine]], outlines: dict[int, dict[str, int]], notes: list[str], named: str
+    pages: list[list[PdfLine]], outlines: dict[int, dict[str, int]], remarks: _Remarks, named: str
 ) -> Parsed:
     """Write the blocks of all pages as canonical text."""
     style = style_of(pages)
-    tabled = [with_aligned_tables(lines, mono_is_code=style.mono_is_code) for lines in pages]
+    tabled = [
+        _with_aligned_tables(lines, number, remarks, mono_is_code=style.mono_is_code)
+        for number, lines in enumerate(pages, 1)
+    ]
     blocks = [
         blocks_of(lines, style, outlines.get(number, {})) for number, lines in enumerate(tabled)
     ]
@@ -306,7 +373,8 @@ def _written(
         title=title,
         origins=writer.origins,
         pages=tuple(starts),
-        notes=tuple(notes),
+        notes=tuple(remarks.notes(len(pages))),
+        tracebacks=tuple(remarks.tracebacks),
     )
 
 
@@ -344,4 +412,4 @@ def _levels(blocks: list[PdfBlock]) -> dict[float, int]:
     }
 
 
-PARSER = Parser(name="pdf", title="PDF", suffixes=(".pdf",), parse=parse, version=2)
+PARSER = Parser(name="pdf", title="PDF", suffixes=(".pdf",), parse=parse, version=3, native=True)

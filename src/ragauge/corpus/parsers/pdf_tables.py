@@ -123,6 +123,8 @@ def _ruled_tables(page: PdfPage) -> list[_PdfTable]:
         if not columns:
             alone += rows
             continue
+        if not rows:  # bars in the margin, the axis of a chart: they hold no cells
+            continue
         gridded = len(columns) >= 3  # with two upright lines it is a frame with rows in it
         table = _grid_table(page, rows, columns) if gridded else _banded_table(page, rows)
         if table is not None:

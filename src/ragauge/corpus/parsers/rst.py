@@ -117,11 +117,15 @@ _OTHER_LINE_ENDS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029\x00]")
 
 
 class _RstBlock(Struct):
-    """What begins at a line, counted from 0, and ends where the next one begins."""
+    """What begins at a line, counted from 0, and ends where the next one begins.
+
+    Of a heading `title` is the line of its words, behind the first if there is a line over them.
+    """
 
     first: int
     kind: BlockType | Literal["heading", ""]
     level: int = 0
+    title: int = 0
     attrs: dict[str, Any] = {}
     explicit: Explicit | None = None
 
@@ -136,19 +140,34 @@ def parse(source: bytes) -> Parsed:
     inside = {line for markup in explicit for line in range(markup.first, markup.end)}
     tables = _tables(tree)
     blocks = [_RstBlock(markup.first, "", explicit=markup) for markup in explicit]
-    blocks += [block for block in _blocks(tree, 0, lines) if block.first not in inside]
+    docutils_blocks = [block for block in _blocks(tree, 0, lines) if block.first not in inside]
+    # A table with no blank line behind it has a wrong line, which may be one of a heading.
+    in_headings = {
+        line
+        for block in docutils_blocks
+        if block.kind == "heading"
+        for line in range(block.first, block.title + 2)
+    }
+    blocks += [
+        block
+        for block in docutils_blocks
+        if block.kind == "heading" or block.first not in in_headings
+    ]
     blocks.sort(key=lambda block: block.first)
     headings: list[Heading] = []
     pieces = _piece(text, starts, 0, blocks[0].first if blocks else len(lines), "prose", {})
     highlight = ""
+    after_heading = 0  # the line behind the last heading
     ends = [*(block.first for block in blocks[1:]), len(lines)]
     for block, end in zip(blocks, ends, strict=False):
         if block.kind == "heading":
-            first = block.first + (_ADORNMENT.match(lines[block.first]) is not None)
-            span = trimmed(text, starts[block.first], starts[min(first + 2, len(lines))])
-            heading = plain_title(lines[first])
+            # What looks like a line over the title may be the one under the title before.
+            first = max(block.first, after_heading)
+            after_heading = min(block.title + 2, len(lines))
+            span = trimmed(text, starts[first], starts[after_heading])
+            heading = plain_title(lines[block.title])
             headings.append(Heading(level=block.level, title=heading, span=span))
-            pieces += _piece(text, starts, min(first + 2, end), end, "prose", {})
+            pieces += _piece(text, starts, min(after_heading, end), end, "prose", {})
         elif block.explicit is not None:
             if block.explicit.name == "highlight":
                 highlight = block.explicit.argument.lower()
@@ -199,10 +218,11 @@ def _blocks(parent: nodes.Element, depth: int, lines: list[str]) -> list[_RstBlo
         if isinstance(node, nodes.section):
             under = min(line, len(lines) - 1)
             over = under >= 2 and _ADORNMENT.match(lines[under - 2]) and lines[under - 1]
-            first = under - 1
+            title = max(under - 1, 0)
+            first = title
             if over and lines[under - 2].rstrip() == lines[under].rstrip():
                 first -= 1
-            blocks.append(_RstBlock(max(first, 0), "heading", depth + 1))
+            blocks.append(_RstBlock(first, "heading", depth + 1, title))
             blocks += _blocks(node, depth + 1, lines)
         elif 0 <= line < len(lines) and not isinstance(node, nodes.title | nodes.system_message):
             kind, attrs = _kind(node)
@@ -291,4 +311,4 @@ def _piece(
     return [Piece(type=kind, span=span, attrs=attrs)]
 
 
-PARSER = Parser(name="rst", title="reStructuredText", suffixes=(".rst",), parse=parse)
+PARSER = Parser(name="rst", title="reStructuredText", suffixes=(".rst",), parse=parse, version=2)

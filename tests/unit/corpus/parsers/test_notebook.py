@@ -63,6 +63,8 @@ def test_the_language_comes_from_the_metadata_or_a_magic() -> None:
     assert attrs(document) == [{"language": "julia"}, {"language": "bash"}, {"language": "julia"}]
     assert attrs(parsed(code("a"))) == [{}]
     assert attrs(parsed(code("a"), metadata={"language_info": 7})) == [{}]
+    halved = parsed(code("a"), metadata={"kernelspec": {"language": "\ud83d"}})
+    assert attrs(halved) == [{"language": "\N{REPLACEMENT CHARACTER}"}]
 
 
 def test_outputs_and_attachments_are_left_out_and_counted() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from ragauge.corpus.parsers import pdf as pdf_parser
 from ragauge.corpus.parsers.pdf import PARSER
 from ragauge.corpus.parsers.pdf_blocks import count_words, is_compound, title_key
 from ragauge.errors import RagaugeError
@@ -543,6 +544,24 @@ def test_the_outline_names_headings_that_are_not_larger() -> None:
     assert shown(document) == [("prose", "Text of the first part. More of it."), ("prose", "Text.")]
 
 
+def test_half_a_pair_of_utf_16_in_a_title_is_replaced() -> None:
+    """pypdfium2 would decode it strictly; a file of any size would be lost for it."""
+    source = pdf(
+        [column(72, 700, "1. First part", "Text of it."), column(72, 700, "Second", "Text.")],
+        outline=[("Halved", 0), ("Second", 1)],
+        title="Named",
+    )
+    halved = source.replace(b"/Title (Halved)", b"/Title <FEFFD83D>").replace(
+        b"/Title (Named)", b"/Title <FEFF0041DC00>"
+    )
+    assert len(halved.split(b"/Title <FEFF")) == 3
+    document = checked(PARSER, halved)
+    assert titles(document) == [(1, "Second")]
+    named = source.replace(b"/Title (Named)", b"/Title <FEFF0041DC00>")
+    without_outline = named.replace(b"/Outlines ", b"/Nothing ")
+    assert checked(PARSER, without_outline).title == "A\N{REPLACEMENT CHARACTER}"
+
+
 def test_the_title_of_the_file_is_used_if_there_is_no_heading() -> None:
     assert parsed(column(72, 700, "Text."), title="Named").title == "Named"
     assert parsed(column(72, 700, "Text.")).title is None
@@ -573,6 +592,57 @@ def test_origins_give_the_first_character_of_each_block_on_its_page() -> None:
     )
     # pdfium counts "One." and its line end: 4 + 2 characters
     assert document.origins == ((0, 0, 4), (6, 6, 4), (11, 0, 6))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_upright_rules_without_level_ones_hold_no_table(count: int) -> None:
+    """Bars in the margin, or an axis of a figure, beside a level rule that they do not meet."""
+    upright = " ".join(f"{500 + 20 * n} 100 m {500 + 20 * n} 300 l S" for n in range(count))
+    drawn = f"72 690 m 300 690 l S {upright}"
+    document = parsed(column(72, 700, "Text above a rule."), drawn=drawn)
+    assert shown(document) == [("prose", "Text above a rule.")]
+    assert document.notes == ()
+
+
+@pytest.mark.parametrize("finder", ["with_ruled_tables", "with_aligned_tables"])
+def test_a_page_whose_tables_cannot_be_read_is_prose(
+    monkeypatch: pytest.MonkeyPatch, finder: str
+) -> None:
+    real = getattr(pdf_parser, finder)
+
+    def fail_on_second(page: object, **more: object) -> object:
+        if "Second" in str(page):
+            raise ValueError("min() arg is an empty sequence")
+        return real(page, **more)
+
+    rows = [[*column(72, 700, f"{name} a", "c"), *column(200, 700, "b", "d")]
+            for name in ("First", "Second")]  # fmt: skip
+    lines = ruled([712, 696, 684], [70, 180, 300])
+    assert [kind for kind, _ in shown(parsed(*rows, drawn=lines))] == ["table", "table"]
+    monkeypatch.setattr(pdf_parser, finder, fail_on_second)
+    document = PARSER.parse(pdf(rows, drawn=lines))
+    kinds = [kind for kind, _ in shown(document)]
+    assert kinds == (["table", "prose"] if finder == "with_ruled_tables" else ["table", "table"])
+    assert "Second a" in document.text.decode()
+    assert document.notes == ("pages whose tables could not be read, and are prose: 2",)
+    (traceback,) = document.tracebacks
+    assert "min() arg is an empty sequence" in traceback
+    assert "fail_on_second" in traceback
+
+
+def test_a_text_layer_that_is_not_words_is_noted() -> None:
+    """The second page has the numbers of its glyphs: each letter's code less 29."""
+    words = "This page is set in a font that does not say which letter a glyph stands for. " * 3
+    lines = [words[at : at + 60] for at in range(0, len(words), 60)]
+    shifted = [
+        "".join(chr(ord(letter) - 29) if letter > "=" else letter for letter in line)
+        for line in lines
+    ]
+    assert shifted[0].startswith("7KLV SDJH")
+    document = parsed(column(72, 700, *lines), column(72, 700, *shifted))
+    note = "pages whose text layer is not words (recognise their letters, OCR): 2"
+    assert document.notes == (note,)
+    assert b"7KLV SDJH" in document.text  # it is noted, never repaired
 
 
 def test_pages_without_text_are_noted() -> None:

@@ -34,6 +34,30 @@ def test_sections_nest_by_the_order_of_their_lines() -> None:
     assert document.title == "Top é"
 
 
+@pytest.mark.parametrize(
+    ("source", "spans"),
+    [
+        ("One\n===\nTwo\n===\ntext\n", ["One\n===", "Two\n==="]),
+        ("===\nOne\n===\nTwo\n===\n", ["===\nOne\n===", "Two\n==="]),
+        ("One\n===\n===\nTwo\n===\n", ["One\n===", "===\nTwo\n==="]),
+        ("**\n**\n.", ["**\n**"]),
+    ],
+)
+def test_a_line_under_one_title_is_not_the_line_over_the_next(
+    source: str, spans: list[str]
+) -> None:
+    document = parsed(source)
+    assert [text_at(document, heading.span) for heading in document.headings] == spans
+
+
+def test_a_table_that_docutils_places_on_a_heading_is_prose() -> None:
+    """It has no blank line behind it, and docutils says that it stands in the first line."""
+    table = "+--+--+\n|a |b |\n+--+--+\n|"
+    document = parsed(f"Title\n-----\n{table}")
+    assert titles(document) == [(1, "Title")]
+    assert "".join(text for _, text in shown(document)).count("|a |b |") == 1
+
+
 def test_every_kind_of_block() -> None:
     document = parsed(
         "Para one\nline two.\n\n- a\n\n  b\n- c\n\nterm\n  meaning\n\nExample::\n\n    x = 1\n\n"
