@@ -21,7 +21,8 @@ from tests.support.effort import examples
 _NOT_OURS = (
     "BUILDKITE", "BUILD_NUMBER", "CI", "CI_", "CIRCLE", "COLUMNS", "FORCE_COLOR", "GITHUB_",
     "GITLAB_", "JENKINS_", "LINES", "NO_COLOR", "PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE",
-    "PY_COLORS", "RAGAUGE_COMMIT", "RAGAUGE_DEBUG", "SOURCE_DATE_EPOCH",
+    "PY_COLORS", "RAGAUGE_COMMIT", "RAGAUGE_DEBUG", "SOURCE_DATE_EPOCH", "TEAMCITY_VERSION",
+    "TF_BUILD",
 )  # fmt: skip
 _PREFIXES = tuple(name for name in _NOT_OURS if name.endswith("_"))
 

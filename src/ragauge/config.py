@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import re
+import json
+import math
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from ragauge.errors import Place, RagaugeError
 from ragauge.model.options import CitationMode, Options
 from ragauge.model.semantic import Bands
 from ragauge.model.verdict import Waiver
+from ragauge.text import compiled_pattern
 
 FILE_NAME = "ragauge.toml"
 
@@ -100,9 +102,15 @@ def load_config(path: Path) -> Config:
     )
     try:
         written = msgspec.convert(table, _Written)
+        if "\\u0000" in json.dumps(table, default=str):
+            raise ValueError("a text has a NUL character, which no file and no name can have")
         for pattern in written.refusal.patterns:
-            re.compile(pattern)
-    except (msgspec.ValidationError, re.error) as error:
+            compiled_pattern(pattern)
+        if not math.isfinite(written.relevance_level):
+            raise ValueError(
+                f"it must be a finite number: {written.relevance_level} - at `$.relevance_level`"
+            )
+    except ValueError as error:  # what msgspec raises is one too
         raise RagaugeError.of(
             "bad-config",
             f"{error}",

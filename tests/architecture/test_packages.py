@@ -23,7 +23,7 @@ ORDER = (
     "__main__", "pytest_plugin", "testing",
     "cli", "report", "run", "diagnose", "compare", "targets", "store", "gates", "config", "scoring",
     "embed", "gold", "corpus", "formats", "registry", "model", "metrics", "stats",
-    "ids", "quotes", "spans", "files", "concurrency", "text", "errors", "codes",
+    "ids", "quotes", "spans", "files", "concurrency", "errors", "text", "codes",
 )  # fmt: skip
 MOST_ROOT_MODULES = 14
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.options import print_json, screen
+from ragauge.cli.options import screen
 from ragauge.cli.store_options import ANY_FORMAT
+from ragauge.cli.streams import print_json
 
 if TYPE_CHECKING:
     from ragauge.metrics.metric import Metric

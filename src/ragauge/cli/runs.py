@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import CommandOptions, options, print_json, say, screen, whole_number
+from ragauge.cli.options import CommandOptions, options, say, screen, whole_number
 from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, new_id
+from ragauge.cli.streams import binary_output, print_json, print_lines
 
 if TYPE_CHECKING:
     from ragauge.model.run import RunRecord, Store
@@ -29,10 +29,6 @@ def COMMAND() -> None:  # noqa: N802
 
     RUN is the id of a run, the beginning of one (4 characters or more), a tag, or `latest`.
     """
-
-
-def _print(lines: Sequence[str]) -> None:
-    click.echo("\n".join(lines))
 
 
 @COMMAND.command("list", short_help="List the runs of a store, the newest last.")
@@ -58,7 +54,7 @@ def _list(suite: str | None, limit: int | None, format_name: str, **where: Any) 
             entries = [stored_runs.run_entry(run) for run in runs]
             print_json({"schema": stored_runs.RUNS, "store": store.name, "runs": entries})
             return 0
-        _print(stored_runs.run_list(runs, int(screen()["width"])))
+        print_lines(stored_runs.run_list(runs, int(screen()["width"])))
         if len(runs) < len(stored):
             say(f"the newest {len(runs)} of {len(stored)} runs")
         return 0
@@ -109,7 +105,7 @@ def _show(name: str, question: str | None, full: bool, format_name: str, **where
     lines = stored_runs.info_lines(details, width)
     if details.scores is not None:
         lines += ["", *stored_runs.scores_lines(details.scores, full=full, width=width)]
-    _print(lines)
+    print_lines(lines)
     for warning in details.scores.warnings if details.scores is not None else ():
         say(f"warning: {warning}")
     return 0
@@ -131,9 +127,9 @@ def _show_question(store: Store, run: RunRecord, question: str, format_name: str
     )
     if format_name == "json":
         for document in closeup.documents(close):
-            click.echo(json.dumps(document, ensure_ascii=False))
+            print_json(document, indent=None)
     else:
-        _print(closeup.lines(close, int(screen()["width"])))
+        print_lines(closeup.lines(close, int(screen()["width"])))
     if run.status != "complete":
         say(f"the run {run.run_id} is incomplete: results may be missing")
     return 0
@@ -264,8 +260,9 @@ def _export(name: str, output: str, **where: Any) -> int:
     with asked.store() as store:
         run = find_run(store, name, suite=config.suite)
         if output == "-":
-            counts = export.export_run(store, run, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+            stream = binary_output()
+            counts = export.export_run(store, run, stream)
+            stream.flush()
         else:
             with export.gzip_if_named_so(output) as file:
                 counts = export.export_run(store, run, file)

@@ -20,6 +20,9 @@ FORMER_IDS = {
 }
 """Old id to new id. An entry is never removed: stored runs and committed gates may name it."""
 
+MAX_K = 999_999_999
+"""The largest cut-off: ranks are counted in 32 bits, and no list of hits comes near it."""
+
 
 def metric_label(metric_id: str) -> str:
     """What people read for a reported id: `all evidence@5`, or the id where it has no label."""

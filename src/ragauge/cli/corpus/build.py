@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from ragauge.cli.options import WORKERS_OPTION, choice, say
+from ragauge.cli.streams import show_progress
 
 if TYPE_CHECKING:
     from ragauge.corpus.build import BuildResult
@@ -44,7 +45,7 @@ def COMMAND(  # noqa: N802
         built = build(paths, out, workers=workers, on_bad_file=on_bad_file, progress=progress)
     finally:
         if shows:
-            click.echo("\r\x1b[K", err=True, nl=False)
+            show_progress("")
     for line in _lines(built):
         click.echo(plain(line))
     for problem in built.skipped:
@@ -58,7 +59,7 @@ def COMMAND(  # noqa: N802
 
 def _progress(done: int, total: int) -> None:
     if done % 20 == 0 or done == total:
-        click.echo(f"\rparsed {done:,} of {total:,} files", err=True, nl=False)
+        show_progress(f"parsed {done:,} of {total:,} files")
 
 
 def _lines(built: BuildResult) -> list[str]:
