@@ -105,7 +105,7 @@ def load_config(path: Path) -> Config:
         if "\\u0000" in json.dumps(table, default=str):
             raise ValueError("a text has a NUL character, which no file and no name can have")
         for pattern in written.refusal.patterns:
-            compiled_pattern(pattern)
+            compiled_pattern(pattern, ignore_case=True)
         if not math.isfinite(written.relevance_level):
             raise ValueError(
                 f"it must be a finite number: {written.relevance_level} - at `$.relevance_level`"

@@ -78,7 +78,7 @@ def visible(text: str) -> str:
     return UNSAFE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
-def compiled_pattern(pattern: str) -> re.Pattern[str]:
+def compiled_pattern(pattern: str, *, ignore_case: bool = False) -> re.Pattern[str]:
     """A regular expression of a user; ValueError where it is none, or Python warns of it.
 
     What Python warns of means something else in a later version: the same file would be scored
@@ -87,7 +87,7 @@ def compiled_pattern(pattern: str) -> re.Pattern[str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            return re.compile(pattern, re.IGNORECASE)
+            return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
     except (re.error, Warning, OverflowError, RecursionError) as error:
         shown = plain(pattern if len(pattern) <= 60 else f"{pattern[:57]}...")
         raise ValueError(f"the pattern `{shown}` cannot be used: {error}") from error

@@ -22,6 +22,7 @@ def files(folder: Folder) -> Folder:
 
 
 SCORE = ("score", "gold.jsonl", "trace.jsonl")
+RUN = ("run", "--gold", "gold.jsonl", "--target", "command:true")
 
 
 @pytest.mark.parametrize("k", ["2147483648", "1000000000", "9" * 30, "5,9223372036854775808", "0"])
@@ -31,8 +32,7 @@ def test_a_cut_off_beyond_all_lists_is_refused(files: Folder, k: str) -> None:
         assert (outcome.exit_code, outcome.codes) == (2, {"usage"})
     files.write("k.toml", f"k = [{k}]\n" if len(k) < 19 else "k = [2147483648]\n")
     assert files.run(*SCORE, "--config", "k.toml").exit_code == 2
-    target = ("run", "--gold", "gold.jsonl", "--target", "python:gone:gone", "--k", k)
-    assert files.run(*target).exit_code == 2
+    assert files.run(*RUN, "--k", k).exit_code == 2
 
 
 def test_the_largest_cut_off_is_only_large(files: Folder) -> None:
@@ -89,6 +89,8 @@ def test_a_pattern_that_python_warns_of_is_refused(files: Folder, pattern: str) 
     outcome = files.run(*SCORE, "--config", "refusal.toml")
     assert (outcome.exit_code, outcome.codes) == (2, {"bad-config"})
     assert "the pattern `" in outcome.err
+    outcome = files.run(*RUN, "--filter", f"qid~{pattern}")
+    assert (outcome.exit_code, outcome.codes) == (2, {"usage"})
     with pytest.raises(RagaugeError, match="the pattern `") as caught:
         score("gold.jsonl", "trace.jsonl", refusal_patterns=[pattern])
     assert caught.value.exit_code == 2

@@ -181,6 +181,7 @@ def test_csv_to_a_pipe_is_exact(files: Folder) -> None:
         (["a #", "#[error]b"], "a ##\\x5berror]b"),
         (["##vso[task.x]"], "##vso\\x5btask.x]"),
         (["## [a](b)"], "## [a](b)"),
+        (["a\n\n  \n::b"], "a\n\n  \n\\x3a:b"),
     ],
 )
 def test_commands_of_ci_are_escaped_however_they_are_written(
@@ -192,6 +193,19 @@ def test_commands_of_ci_are_escaped_however_they_are_written(
     for text in writes:
         stream.write(text)
     assert behind.getvalue() == printed
+
+
+def test_formats_for_programs_are_exact_in_ci_but_for_commands(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The runner ends a line at a carriage return too; what goes to a file it does not see."""
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    behind = io.StringIO(newline="")
+    SafeStream(behind).put('a\x1b[2J,"b\r::error::c"\n', "csv")
+    assert behind.getvalue() == 'a\x1b[2J,"b\r\\x3a:error::c"\n'
+    with open(tmp_path / "out.csv", "w", newline="") as file:
+        SafeStream(file).put("::error::c\n##[x]\n", "csv")
+    assert (tmp_path / "out.csv").read_text() == "::error::c\n##[x]\n"
 
 
 def test_without_ci_colons_are_only_colons() -> None:

@@ -29,11 +29,12 @@ _CI = ("GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION")
 """The variables of services that read commands in the output of a step."""
 # The runner of GitHub compares by culture, which passes over characters without width.
 _WIDTHLESS = "\u00ad\u034f\u180b-\u180f\u200b-\u200f\u2060-\u206f\ufe00-\ufe0f\ufeff"
-_COMMAND = re.compile(rf"^([\s{_WIDTHLESS}]*)(:)(?=[{_WIDTHLESS}]*(?::|\Z))", re.MULTILINE)
+_COMMAND = re.compile(rf"((?:\A|(?<=[\r\n]))[\s{_WIDTHLESS}]*)(:)(?=[{_WIDTHLESS}]*(?::|\Z))")
 """`::error::`, which the runner takes behind any blanks; also where the next write may go on."""
 _OLD_COMMAND = re.compile(rf"(#[{_WIDTHLESS}]*#[{_WIDTHLESS}]*[A-Za-z]*)(\[)")
 """`##[error]`, `##vso[` and `##teamcity[`, which services find anywhere in a line."""
 _BLANK = re.compile(rf"[\s{_WIDTHLESS}]*")
+_LINE_END = re.compile(r"[\r\n]")
 _LONGEST_OLD = 40
 _COLORS = re.compile("(\x1b\\[[0-9;]*m)")
 _CLEAR_LINE = "\r\x1b[K"
@@ -61,8 +62,8 @@ class SafeStream(io.TextIOBase):
     """A stream of the process, through which nothing goes that a terminal or CI would obey.
 
     What is written is text for people, and always cleaned. `put` also takes what programs read: it
-    is cleaned where people see it, and goes to files and pipes as it is. There is no `buffer`, by
-    which libraries would get around this.
+    is cleaned on a terminal, and goes to files and pipes as it is, but for commands of CI. There
+    is no `buffer`, by which libraries would get around this.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -100,10 +101,8 @@ class SafeStream(io.TextIOBase):
         """Leave the stream behind it open: it belongs to the process."""
 
     @property
-    def is_read_by_people(self) -> bool:
-        """Whether it is a terminal, or the log of CI: in CI all but files may be shown there."""
-        if self.behind.isatty():
-            return True
+    def is_read_by_ci(self) -> bool:
+        """Whether a CI service looks for commands in it: in all but files."""
         try:
             return self._in_ci and not stat.S_ISREG(os.fstat(self.behind.fileno()).st_mode)
         except (OSError, ValueError):  # no file at all, as where tests collect the output
@@ -118,16 +117,15 @@ class SafeStream(io.TextIOBase):
 
     def put(self, text: str, syntax: Syntax) -> None:
         """Write text of some syntax; colours pass in what `Screen` has drawn."""
-        if syntax in _FOR_PROGRAMS and not self.is_read_by_people:
-            self.behind.write(text)
-            return
         escape = _ESCAPES.get(syntax, _as_text)
-        pieces = _COLORS.split(text) if isinstance(text, StyledText) else [text]
-        pieces[::2] = [UNSAFE.sub(escape, piece) for piece in pieces[::2]]
-        safe = "".join(pieces)
-        if self._in_ci:
-            safe = safe if syntax == "commands" else self._without_commands(safe, escape)
-        self.behind.write(safe)
+        is_exact = syntax in _FOR_PROGRAMS and not self.isatty()
+        if not is_exact:
+            pieces = _COLORS.split(text) if isinstance(text, StyledText) else [text]
+            pieces[::2] = [UNSAFE.sub(escape, piece) for piece in pieces[::2]]
+            text = "".join(pieces)
+        if syntax != "commands" and (self.is_read_by_ci if is_exact else self._in_ci):
+            text = self._without_commands(text, escape)
+        self.behind.write(text)
 
     def show_progress(self, line: str) -> None:
         """Put a line in the place of the last one, on a terminal."""
@@ -142,14 +140,14 @@ class SafeStream(io.TextIOBase):
 
         before = self._line
         whole = _OLD_COMMAND.sub(escaped, _COMMAND.sub(escaped, before + text))
-        line = whole.rpartition("\n")[2]
+        line = _LINE_END.split(whole)[-1]
         # Of a line with a word in it, the last characters say whether an old command goes on.
         self._line = "" if _BLANK.fullmatch(line) else f"x{line[-_LONGEST_OLD:]}"
         return whole[len(before) :]
 
 
 class _JsonBytes(io.RawIOBase):
-    """Bytes of JSON Lines for a stream that people read."""
+    """Bytes of JSON Lines for a stream on which they must be made safe."""
 
     def __init__(self, stream: SafeStream) -> None:
         self._text = stream
@@ -207,9 +205,8 @@ def show_progress(line: str) -> None:
 
 
 def binary_output() -> BinaryIO:
-    """Standard output for bytes of JSON Lines: as they are, unless people read them."""
+    """Standard output for bytes of JSON Lines: as they are, unless a terminal or CI reads them."""
     stream = _safe(sys.stdout)
     buffer = getattr(stream.behind, "buffer", None)
-    return cast(
-        BinaryIO, _JsonBytes(stream) if stream.is_read_by_people or buffer is None else buffer
-    )
+    is_exact = buffer is not None and not stream.isatty() and not stream.is_read_by_ci
+    return cast(BinaryIO, buffer if is_exact else _JsonBytes(stream))

@@ -186,7 +186,7 @@ def _check_options(options: Options) -> None:
         raise RagaugeError.of("usage", message, hint="grades are mostly 0, 1, 2 and 3")
     for pattern in options.refusal_patterns:
         try:
-            compiled_pattern(pattern)
+            compiled_pattern(pattern, ignore_case=True)
         except ValueError as error:
             hint = "write it as Python's `re` takes it"
             raise RagaugeError.of("usage", f"{error}", hint=hint) from error
