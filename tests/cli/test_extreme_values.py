@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
+import click
 import pytest
 
+from ragauge.cli.main import root
 from ragauge.errors import RagaugeError
 from ragauge.model.options import Options
 from ragauge.scoring.score import score
 from tests.support.command import GOLD, TRACES, Folder
+from tests.support.effort import seeds
 
 
 @pytest.fixture
@@ -21,6 +26,7 @@ def files(folder: Folder) -> Folder:
     return folder
 
 
+BLOCK = "a.md#S.1.p.Bk001"
 SCORE = ("score", "gold.jsonl", "trace.jsonl")
 RUN = ("run", "--gold", "gold.jsonl", "--target", "command:true")
 
@@ -154,3 +160,94 @@ def test_a_manifest_that_is_not_utf8_is_a_damaged_corpus(files: Folder, content:
         assert (outcome.exit_code, outcome.codes) == (3, {"bad-corpus"}), outcome.err
     outcome = files.run("corpus", "build", "docs", "-o", "corpus")
     assert (outcome.exit_code, outcome.codes) == (2, {"file-exists"})
+
+
+# What each command needs to get as far as its options are used.
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "baseline set": ("r1",),
+    "baseline show": (),
+    "calibrate": ("gold.jsonl", "--traces", "trace.jsonl", "--embed", "hashing"),
+    "compare": ("r1", "r1"),
+    "corpus build": ("docs", "-o", "other"),
+    "corpus chunk": ("corpus", "-o", "new.jsonl"),
+    "corpus diff": ("corpus", "corpus"),
+    "corpus redirect": ("map.jsonl", BLOCK),
+    "demo": (),
+    "diagnose": ("r1",),
+    "explain": (),
+    "gate": ("base.json", "--gates", "precision=0.1"),
+    "gold freeze": ("gold.jsonl", "-o", "new.lock"),
+    "gold lint": ("gold.jsonl",),
+    "gold migrate": ("placed.jsonl", "--map", "map.jsonl", "-o", "new.jsonl"),
+    "gold negatives": ("placed.jsonl", "--corpus", "corpus"),
+    "gold new": ("--corpus", "corpus", "-o", "new.jsonl"),
+    "gold pin": ("placed.jsonl", "--corpus", "corpus", "-o", "new.jsonl"),
+    "gold stats": ("gold.jsonl",),
+    "gold verify": ("gold.jsonl",),
+    "history": ("answer.precision",),
+    "init": ("other",),
+    "metrics": (),
+    "prompt": ("r1",),
+    "rescore": ("r1",),
+    "run": ("--gold", "gold.jsonl", "--target", "python:rag:ask"),
+    "runs export": ("r1", "-o", "new.jsonl"),
+    "runs import": ("r1.jsonl", "--run-id", "r2"),
+    "runs list": (),
+    "runs show": ("r1",),
+    "runs tag": ("r1", "t"),
+    "schema": ("scores",),
+    "score": ("gold.jsonl", "trace.jsonl"),
+    "shadow": ("--live", "r1", "--shadow", "r1"),
+    "traces migrate": ("trace.jsonl", "--map", "map.jsonl", "-o", "new.jsonl"),
+    "validate": ("gold.jsonl", "trace.jsonl"),
+    "view": ("r1", "--no-open", "-o", "new.html"),
+}
+VALUES = [
+    "nan", "inf", "-inf", "-1", "0", "0.5", "2147483648", "9223372036854775808", "1e400", "", "\0",
+    "\udcff", "x" * 100_000, "-", ".", "/", "a/b", "sqlite:///", "=", "a=b", "precision=nan",
+    "recall@2147483648=1", "recall@5>=inf", "::", "${X}", "qid~[[a]]", "\n", "٣", "1_0",
+    "2026-02-30", "0001-01-01", "gold.jsonl", "docs", "nosuch", "map.jsonl", "base.json",
+    "ragauge.db", "*", "r1",
+]  # fmt: skip
+
+
+def commands(group: click.Group, *names: str) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, *names, name)
+        elif command is not None:
+            yield " ".join([*names, name]), command
+
+
+@pytest.mark.slow
+def test_no_value_of_any_option_is_a_bug(files: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all commands, options and values some at random; a campaign tries more."""
+    monkeypatch.syspath_prepend(str(files.path))
+    files.write("rag.py", "def ask(question, k):\n    return []\n")
+    files.write("placed.jsonl", [{"qid": "A", "question": "How?", "relevant": [BLOCK]}])
+    for arguments in (
+        (*SCORE, "--store", "--run-id", "r1", "--full", "-o", "base.json"),
+        ("runs", "export", "r1", "-o", "r1.jsonl"),
+        ("corpus", "build", "docs", "-o", "corpus"),
+        ("corpus", "diff", "corpus", "corpus", "-o", "map.jsonl"),
+        ("gold", "freeze", "gold.jsonl"),
+    ):
+        assert files.run(*arguments).exit_code == 0, arguments
+    whole = {path: path.read_bytes() for path in files.path.rglob("*") if path.is_file()}
+    options = [
+        (name, option.opts[-1])
+        for name, command in commands(root)
+        for option in command.params
+        if isinstance(option, click.Option) and not option.is_flag and name in ARGUMENTS
+    ]
+    for seed in seeds(100):
+        chosen = Random(seed)
+        (name, option), value = chosen.choice(options), chosen.choice(VALUES)
+        joined = (f"{option}={value}",) if option.startswith("--") else (option, value)
+        outcome = files.run(*name.split(), *ARGUMENTS[name], *joined)
+        assert outcome.exit_code in (0, 1, 2, 3, 4, 5), (name, option, value[:60], outcome.err)
+        for path, content in whole.items():
+            if not path.exists() or path.read_bytes() != content:
+                path.write_bytes(content)

@@ -29,11 +29,13 @@ _CI = ("GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION")
 """The variables of services that read commands in the output of a step."""
 # The runner of GitHub compares by culture, which passes over characters without width.
 _WIDTHLESS = "\u00ad\u034f\u180b-\u180f\u200b-\u200f\u2060-\u206f\ufe00-\ufe0f\ufeff"
-_COMMAND = re.compile(rf"((?:\A|(?<=[\r\n]))[\s{_WIDTHLESS}]*)(:)(?=[{_WIDTHLESS}]*(?::|\Z))")
+# Without line ends: from each of many empty lines all others would be looked at.
+_BLANKS = rf"(?:[^\S\r\n]|[{_WIDTHLESS}])*"
+_COMMAND = re.compile(rf"((?:\A|(?<=[\r\n])){_BLANKS})(:)(?=[{_WIDTHLESS}]*(?::|\Z))")
 """`::error::`, which the runner takes behind any blanks; also where the next write may go on."""
-_OLD_COMMAND = re.compile(rf"(#[{_WIDTHLESS}]*#[{_WIDTHLESS}]*[A-Za-z]*)(\[)")
+_OLD_COMMAND = re.compile(rf"(#[{_WIDTHLESS}]*#[{_WIDTHLESS}]*[A-Za-z]{{0,20}})(\[)")
 """`##[error]`, `##vso[` and `##teamcity[`, which services find anywhere in a line."""
-_BLANK = re.compile(rf"[\s{_WIDTHLESS}]*")
+_BLANK_LINE = re.compile(_BLANKS)
 _LINE_END = re.compile(r"[\r\n]")
 _LONGEST_OLD = 40
 _COLORS = re.compile("(\x1b\\[[0-9;]*m)")
@@ -142,7 +144,7 @@ class SafeStream(io.TextIOBase):
         whole = _OLD_COMMAND.sub(escaped, _COMMAND.sub(escaped, before + text))
         line = _LINE_END.split(whole)[-1]
         # Of a line with a word in it, the last characters say whether an old command goes on.
-        self._line = "" if _BLANK.fullmatch(line) else f"x{line[-_LONGEST_OLD:]}"
+        self._line = "" if _BLANK_LINE.fullmatch(line) else f"x{line[-_LONGEST_OLD:]}"
         return whole[len(before) :]
 
 
