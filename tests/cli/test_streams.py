@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -164,6 +165,49 @@ def test_csv_to_a_pipe_is_exact(files: Folder) -> None:
     """Also the escape sequence that a library for command lines would take out."""
     done = files.run(*SCORE, "--format", "csv", "--raw-csv")
     assert f'"{HOSTILE}"' in done.out
+
+
+def named(folder: Folder, qid: str) -> Folder:
+    """A stored run `r1` whose question that goes wrong has that id."""
+    for name, rows in (("gold.jsonl", GOLD), ("trace.jsonl", WRONG)):
+        folder.write(name, [{**row, "qid": qid} if row["qid"] == "A2" else row for row in rows])
+    assert folder.run(*SCORE, "--store", "--run-id", "r1").exit_code == 1
+    return folder
+
+
+def test_formulas_are_texts_in_csv_unless_it_is_raw(folder: Folder) -> None:
+    formula = '=HYPERLINK("http://x")'
+    named(folder, formula)
+    compare = ("compare", "r1", "r1")
+    for command in (SCORE, ("gate", "r1", "--gates", "precision=0.1"), compare):
+        for option in ((), ("--raw-csv",)):
+            done = folder.run(*command, "--format", "csv", "-o", "out.csv", *option)
+            assert done.exit_code in (0, 1), done.err
+            assert (folder.path / "out.csv").read_text() == done.out
+            ids = [row["qid"] for row in csv.DictReader(io.StringIO(done.out))]
+            assert (formula if option else f"'{formula}") in ids
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        (*SCORE, "--format", "md"),
+        (*SCORE, "--format", "md", "--profile", "smoke"),
+        ("gate", "r1", "--gates", "precision=0.99", "--format", "md"),
+        ("compare", "r1", "r1", "--full", "--format", "md"),
+        ("diagnose", "r1", "--format", "md"),
+        ("shadow", "--live", "r1", "--shadow", "r1", "--format", "md"),
+    ],
+    ids=lambda command: f"{command[0]}-{command[-1]}",
+)
+def test_markdown_calls_nobody_and_links_nowhere(folder: Folder, command: tuple[str, ...]) -> None:
+    named(folder, "@team see https://evil.example www.evil.example #12 GH-3")
+    done = folder.run(*command)
+    assert done.exit_code in (0, 1, 4), done.err
+    for link in ("@team", "https://", "www.evil", "#12", "GH-3"):
+        assert link not in done.out
+    if command[0] in ("score", "compare", "diagnose"):
+        assert "@&#8203;team see https:&#8203;//evil" in done.out
 
 
 @pytest.mark.parametrize(
