@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -17,6 +19,7 @@ from ragauge.files.toml_lines import TomlKey, line_of_fault, line_of_key
 from ragauge.model.options import CitationMode, Options
 from ragauge.model.semantic import Bands
 from ragauge.model.verdict import Waiver
+from ragauge.text import compiled_pattern
 
 FILE_NAME = "ragauge.toml"
 
@@ -138,12 +141,18 @@ def load_config(path: Path) -> Config:
         written = msgspec.convert(file.table, _Written)
     except msgspec.ValidationError as error:
         raise _unusable(f"{error}", file.place(_faulty_key(file.table, str(error)))) from error
+    if "\\u0000" in json.dumps(file.table, default=str):
+        message = "a text has a NUL character, which no file and no name can have"
+        raise _unusable(message, file.place(()))
     for number, pattern in enumerate(written.refusal.patterns):
         try:
-            re.compile(pattern)
-        except re.error as error:
+            compiled_pattern(pattern, ignore_case=True)
+        except ValueError as error:
             place = file.place(("refusal", "patterns", number))
             raise _unusable(f"the pattern {pattern!r}: {error}", place) from error
+    if not math.isfinite(written.relevance_level):
+        message = f"it must be a finite number: {written.relevance_level} - at `$.relevance_level`"
+        raise _unusable(message, file.place(("relevance_level",)))
     base = path.parent
     settings = {key: getattr(written, key) for key in written.__struct_fields__}
     # A file that is named in the configuration lies beside it, wherever the command is run.

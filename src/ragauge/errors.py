@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from ragauge.codes import CODES, ExitCode
+from ragauge.text import plain
 
 MAX_REPORTED = 20
 """Problems that are printed: a screen of them; more are mostly the same mistake again."""
@@ -40,7 +41,8 @@ class Problem(Struct, frozen=True):
         if self.place is not None:
             lines.append(f"  --> {self.place}")
         lines.append(f"  hint: {self.hint}")
-        return "\n".join(lines)
+        # A line end in an id or a file name must not begin a line of its own.
+        return "\n".join(map(plain, lines))
 
 
 class RagaugeError(Exception):

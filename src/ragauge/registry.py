@@ -178,7 +178,7 @@ def select(names: Iterable[str], ks: Iterable[int]) -> list[Selected]:
     An id that a metric had before is as good as its own.
     """
     from ragauge.metrics.metric import Selected
-    from ragauge.model.metric_names import current_id
+    from ragauge.model.metric_names import MAX_K, current_id
 
     chosen: dict[str, Selected] = {}
     for name in map(current_id, names):
@@ -193,7 +193,7 @@ def select(names: Iterable[str], ks: Iterable[int]) -> list[Selected]:
             matching = [metrics()[base]] if base in metrics() else []
         if not matching:
             raise unknown_name("metric", name, metrics())
-        is_cut = cut.isascii() and cut.isdecimal() and len(cut) < 10 and int(cut) > 0
+        is_cut = cut.isascii() and cut.isdecimal() and len(cut) < 10 and 0 < int(cut) <= MAX_K
         if at and not (is_cut and all(metric.at_k or metric.may_cut for metric in matching)):
             raise RagaugeError.of(
                 "unknown-metric",

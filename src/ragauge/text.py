@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import warnings
 from collections.abc import Sequence
 from hashlib import sha256
 
@@ -14,8 +15,13 @@ MIN_NEEDLE = 5
 
 _CITATIONS = re.compile(r"citations\s*:\s*\[([^\]]*)\]", re.IGNORECASE)
 _SEPARATOR = re.compile(r"[,\s]+")
-# What moves a terminal's cursor, changes its colours or turns the direction of a line around.
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+UNSAFE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What moves a terminal's cursor, changes its colours or turns the direction of a line around.
+
+Tabs and line feeds are none of it.
+"""
 _LINE_ENDS = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]+")
 # The rule of the example 08 of the source: runs of at least five ASCII characters.
 _PHRASE = re.compile(r"[a-z0-9][a-z0-9\-\s]{4,}")
@@ -64,7 +70,27 @@ def text_hash(text: str) -> str:
 
 def plain(text: str) -> str:
     """One line of text that is safe to show: line ends become blanks, controls their escapes."""
-    return _UNSAFE.sub(lambda match: ascii(match[0])[1:-1], _LINE_ENDS.sub(" ", text))
+    return visible(_LINE_ENDS.sub(" ", text))
+
+
+def visible(text: str) -> str:
+    """Lines of text that are safe to show: controls become their escapes; line feeds stay."""
+    return UNSAFE.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+def compiled_pattern(pattern: str, *, ignore_case: bool = False) -> re.Pattern[str]:
+    """A regular expression of a user; ValueError where it is none, or Python warns of it.
+
+    What Python warns of means something else in a later version: the same file would be scored
+    otherwise.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
+    except (re.error, Warning, OverflowError, RecursionError) as error:
+        shown = plain(pattern if len(pattern) <= 60 else f"{pattern[:57]}...")
+        raise ValueError(f"the pattern `{shown}` cannot be used: {error}") from error
 
 
 def some(names: Sequence[str], most: int = 5) -> str:

@@ -24,7 +24,7 @@ ORDER = (
     "cli", "report", "run", "diagnose", "compare", "targets", "store", "gates",
     "trust", "config", "scoring",
     "embed", "gold", "corpus", "formats", "registry", "model", "metrics", "stats",
-    "ids", "quotes", "spans", "files", "concurrency", "text", "errors", "codes",
+    "ids", "quotes", "spans", "files", "concurrency", "errors", "text", "codes",
 )  # fmt: skip
 MOST_ROOT_MODULES = 14
 

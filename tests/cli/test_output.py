@@ -160,6 +160,111 @@ def test_nor_is_one_of_another_command(
     assert tree(documents) == before
 
 
+@pytest.mark.parametrize(("command", "file", "what"), SPARED)
+def test_nor_under_a_name_that_only_leads_back_to_it(
+    documents: Folder, command: tuple[str, ...], file: str, what: str
+) -> None:
+    """A folder that is not there is left by `..` as one that is: that is where it is written."""
+    if command[:2] == EXPORT[:2] and "--config" in command:
+        documents.write(file, "")
+    before = tree(documents)
+    outcome = documents.run(*command, "-o", f"nosuch/../{file}")
+    assert outcome.exit_code == 2
+    assert f"-o nosuch/../{file} {REFUSED.format(what)}" in outcome.err
+    assert tree(documents) == before
+
+
+@pytest.mark.parametrize(
+    "name", ["nosuch/../trace.jsonl", "link.jsonl", "hard.jsonl", "here/trace.jsonl", "trace.jsonl"]
+)
+@pytest.mark.parametrize("read_as", ["trace.jsonl", "link.jsonl", "hard.jsonl", "nosuch/../gone"])
+def test_links_of_any_kind_are_followed(files: Folder, name: str, read_as: str) -> None:
+    os.symlink("trace.jsonl", files.path / "link.jsonl")
+    os.link(files.path / "trace.jsonl", files.path / "hard.jsonl")
+    os.symlink(".", files.path / "here")
+    before = contents(files)
+    outcome = files.run("score", "gold.jsonl", read_as, "-o", f"json:{name}")
+    if read_as == "nosuch/../gone":
+        assert (outcome.exit_code, outcome.codes) == (2, {"file-not-found"})
+    else:
+        assert outcome.exit_code == 2
+        assert REFUSED.format("trace file") in outcome.err
+    assert contents(files) == before
+
+
+OTHER_OUTPUTS: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "score": ((*SCORE, "-o", "json:a.out"), "-o", "csv:{}"),
+    "gate": ((*GATE, "-o", "json:a.out"), "-o", "csv:{}"),
+    "run": ((*RUN, "-o", "json:a.out"), "-o", "csv:{}"),
+    "compare": (("compare", "base.json", "base.json", "-o", "json:a.out"), "-o", "csv:{}"),
+    "report": (
+        ("compare", "base.json", "base.json", "--write-report", "--runs-dir", "."),
+        "-o",
+        "json:nosuch/../base.json/report.md",
+    ),
+    "shadow": ((*SHADOW, "-o", "a.json"), "-o", "nosuch/../a.json"),
+    "diff": ((*DIFF, "-o", "a.out"), "--review", "{}"),
+}
+
+
+@pytest.mark.parametrize("spelling", ["a.out", "nosuch/../a.out", "link.out"])
+@pytest.mark.parametrize("name", OTHER_OUTPUTS)
+def test_two_outputs_are_not_one_file(documents: Folder, name: str, spelling: str) -> None:
+    """The second would replace the first; also where neither is there yet, or a link is."""
+    command, option, value = OTHER_OUTPUTS[name]
+    os.symlink("a.out", documents.path / "link.out")
+    if name == "report":
+        documents.write("b.json", (documents.path / "base.json").read_bytes())
+        command = tuple("b.json" if part == "base.json" else part for part in command)
+        value = "json:nosuch/../b.json/report.md"
+    before = tree(documents)
+    outcome = documents.run(*command, option, value.format(spelling))
+    assert outcome.exit_code == 2, outcome.err
+    assert "which is written too" in outcome.err
+    assert tree(documents) == before
+
+
+@pytest.mark.parametrize("name", ["new", "new/", "trace.jsonl/", "/dev/null", "."])
+def test_what_is_no_file_is_refused_before_anything_is_done(documents: Folder, name: str) -> None:
+    before = tree(documents)
+    for command in (SCORE, GATE, ("compare", "base.json", "base.json")):
+        outcome = documents.run(*command, "-o", f"json:{name}")
+        assert (outcome.exit_code, outcome.codes) == (2, {"file-unreadable"})
+        assert outcome.out == ""
+    assert tree(documents) == before
+
+
+def test_a_store_and_what_lies_beside_it_are_no_outputs(files: Folder) -> None:
+    """Also one that is not there yet, under another spelling."""
+    for name in ("new.db", "nosuch/../new.db", "new.db-wal", "new.db-journal"):
+        outcome = files.run(*SCORE, "--store=sqlite:///new.db", "-o", f"json:{name}")
+        assert outcome.exit_code == 2
+        assert REFUSED.format("store") in outcome.err
+    assert not (files.path / "new.db").exists()
+
+
+def test_a_file_system_without_case_has_one_file_for_two_names(
+    files: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ragauge.cli import output
+
+    two = ("-o", "json:OUT.x", "-o", "csv:out.X")
+    with monkeypatch.context() as patched:
+        patched.setattr(output, "_ignores_case", lambda _: True)
+        outcome = files.run(*SCORE, *two)
+    assert outcome.exit_code == 2
+    assert "which is written too" in outcome.err
+    assert files.run(*SCORE, *two).exit_code == 0, "here they are two files"
+
+
+def test_a_corpus_is_not_built_from_its_own_texts(documents: Folder) -> None:
+    before = tree(documents)
+    for path in ("corpus", "corpus/text", TEXT, "nosuch/../corpus/text"):
+        outcome = documents.run("corpus", "build", path, "-o", "corpus")
+        assert outcome.exit_code == 2, path
+        assert tree(documents) == before, path
+
+
 def tree(folder: Folder) -> dict[str, bytes]:
     found = (path for path in folder.path.rglob("*") if path.is_file())
     return {str(path.relative_to(folder.path)): path.read_bytes() for path in found}

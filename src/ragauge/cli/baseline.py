@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import CommandOptions, options, print_json, say, screen
+from ragauge.cli.options import CommandOptions, options, say, screen
 from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION
+from ragauge.cli.streams import print_json, print_lines
 
 if TYPE_CHECKING:
     from ragauge.model.run import RunRecord
@@ -86,7 +87,7 @@ def _show(suite: str | None, format_name: str, **where: Any) -> int:
         TerminalColumn("commit", [stored_runs.short_commit(run) for run in runs], 3),
         TerminalColumn("headline", ["" if head is None else str(head) for head in heads], 5),
     ]
-    click.echo("\n".join(stored_runs.table(columns, int(screen()["width"]))))
+    print_lines(stored_runs.table(columns, int(screen()["width"])))
     return 0
 
 

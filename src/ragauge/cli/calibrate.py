@@ -12,10 +12,11 @@ from ragauge.cli.options import (
     CommandOptions,
     options,
     permit_embedder,
-    print_json,
     rounded,
+    say,
 )
 from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION
+from ragauge.cli.streams import print_json, print_lines
 
 if TYPE_CHECKING:
     from ragauge.diagnose.calibrate import Calibration, DistanceGroup
@@ -65,11 +66,11 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         hint = "nothing was written; without -o the measurements are shown"
         raise RagaugeError.of("too-few", f"no bands are proposed: {calibration.reason}", hint=hint)
     for note in calibration.notes:
-        click.echo(f"warning: {note}", err=True)
+        say(f"warning: {note}")
     if asked.format_name == "json":
         print_json(rounded(msgspec.to_builtins(calibration)))
     else:
-        click.echo("\n".join(_table(calibration)))
+        print_lines(_table(calibration))
     if out is not None and calibration.proposed is not None:
         write_atomically(out, _toml(calibration.embedder, calibration.proposed))
     return 0

@@ -20,8 +20,9 @@ from ragauge.cli.options import (
     screen,
     whole_numbers,
 )
-from ragauge.cli.output import OUTPUT_OPTION, format_of, judged_drops, printable, write_output
+from ragauge.cli.output import OUTPUT_OPTIONS, format_of, judged_drops, printable, write_output
 from ragauge.cli.store_options import STORE_OPTION, TEXTS_OPTION, CorpusOption, is_file
+from ragauge.cli.streams import print_text
 
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import StoredRun
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
 )
 @options([*GATE_OPTIONS, STORE_OPTION])
 @COMPARISON_FORMAT_OPTION
-@OUTPUT_OPTION
+@options(OUTPUT_OPTIONS)
 @click.option("--write-report", is_flag=True, help="Also write RUNS_DIR/B/report.md.")
 @click.option("--runs-dir", metavar="DIR", help="For --write-report (default: runs).")
 @click.option("--full", is_flag=True, help="List every question, draws too.")
@@ -94,17 +95,15 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     config, corpora = asked.config, asked.corpora
     report = _report(asked.format_name)
     written = [format_of(output, registry.comparisons()) for output in asked.outputs]
-    asked.spare(
-        [path for _, path in written],
-        {
-            "first run": asked.a,
-            "second run": asked.b,
-            "gold set": asked.configured("gold"),
-            "first list of chunks": asked.chunks_a,
-            "second list of chunks": asked.chunks_b,
-            "map": asked.migration,
-        },
-    )
+    inputs = {
+        "first run": asked.a,
+        "second run": asked.b,
+        "gold set": asked.configured("gold"),
+        "first list of chunks": asked.chunks_a,
+        "second list of chunks": asked.chunks_b,
+        "map": asked.migration,
+    }
+    asked.spare([path for _, path in written], inputs)
     detailed = any(chosen.detailed for chosen in (report, *(filed for filed, _ in written)))
     if corpora and not detailed:
         raise click.UsageError("--corpus is for a page that shows texts: add -o FILE.html")
@@ -157,6 +156,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         if asked.write_report:
             folder = Path(asked.configured("runs_dir") or "runs") / _safe(comparison.run_b.name)
             written.append((_report("md"), str(folder / "report.md")))
+            asked.spare([path for _, path in written], inputs)
         if (
             isinstance(one, common_gold.StoredRun)
             and isinstance(other, common_gold.StoredRun)
@@ -171,6 +171,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         view = ComparisonView(
             comparison=comparison,
             full=asked.full,
+            raw_csv=asked.raw_csv,
             details=details,
             fail_on=_counted(comparison, asked.fail_on),
             undecided=_undecided(comparison) if asked.fail_on and not asked.allow_missing else None,
@@ -178,7 +179,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         for file_report, path in written:
             write_output(path, file_report.content(view))
         content = report.content(replace(view, **screen()))
-        click.echo(printable(content, report.name), nl=False)
+        print_text(printable(content, report.name), report.syntax)
     return int(view.exit_code)
 
 

@@ -10,6 +10,7 @@ import click
 
 from ragauge.cli.options import screen, write_new
 from ragauge.cli.output import choose_report
+from ragauge.cli.streams import print_text
 
 if TYPE_CHECKING:
     from ragauge.model.scores import Scores
@@ -48,7 +49,8 @@ def COMMAND(write: str | None, force: bool) -> int:  # noqa: N802
     view = View(scores=scores, verdict=verdict, profile=profile)
     click.echo("$ ragauge score --gold demo/gold.jsonl --trace demo/trace.jsonl\n")
     sized = msgspec.structs.replace(view, **screen())
-    click.echo(choose_report("table", profile).text(sized))
+    print_text(choose_report("table", profile).text(sized))
+    click.echo()
     failed = [gate for gate in verdict.gates if gate.status == "fail"]
     culprits = [question for question in scores.questions if question.label == "HALLUCINATION"]
     for result in failed:

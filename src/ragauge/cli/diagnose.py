@@ -15,6 +15,7 @@ from ragauge.cli.options import (
     whole_number,
 )
 from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION, is_file
+from ragauge.cli.streams import print_text
 
 if TYPE_CHECKING:
     from ragauge.diagnose.diagnose import MeasuredRun
@@ -48,7 +49,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         text = texts.markdown_text(diagnosis)
     else:
         text = texts.table_text(diagnosis, **screen())
-    click.echo(text, nl=False)
+    print_text(text, "json" if asked.format_name == "json" else "text")
     return 0
 
 

@@ -18,7 +18,7 @@ from ragauge.cli.options import (
     permit_store,
     screen,
 )
-from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files
+from ragauge.cli.output import OUTPUT_OPTIONS, asked_reports, conclude, output_files
 from ragauge.cli.store_options import (
     STORE_OPTION,
     BaselineScores,
@@ -27,6 +27,7 @@ from ragauge.cli.store_options import (
     details_in,
     is_file,
 )
+from ragauge.cli.streams import print_json, print_lines
 
 if TYPE_CHECKING:
     from ragauge.gates.self_test import SelfTest
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="RUN|SCORES")
 @options(GATE_OPTIONS)
 @options([BASELINE_OPTION, STORE_OPTION, FORMAT_OPTION])
-@OUTPUT_OPTION
+@options(OUTPUT_OPTIONS)
 @click.option(
     "--self-test",
     is_flag=True,
@@ -87,6 +88,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
             format_name=asked.format_name,
             outputs=outputs,
             full=False,
+            raw_csv=asked.raw_csv,
             baseline=live.baseline,
             beside=live.beside,
             details=details_in(stack, reports, store, run, scores, CorpusOption.of(None, config)),
@@ -107,14 +109,15 @@ def _self_test(
         return int(ExitCode.NOTHING_MEASURED)
     whole = registry.profile(scores.profile).join.grid == "complete"
     tests = self_test(scores, gates, baseline=baseline, whole_grid=whole, tolerance=asked.tolerance)
-    click.echo(_as_json(tests) if asked.format_name == "json" else _as_text(tests))
+    if asked.format_name == "json":
+        print_json(_document(tests))
+    else:
+        print_lines(_lines(tests))
     simulated = any(test.flips is not None for test in tests)
     return int(ExitCode.PASS if simulated else ExitCode.NOT_EVALUABLE)
 
 
-def _as_json(tests: Sequence[SelfTest]) -> str:
-    import json
-
+def _document(tests: Sequence[SelfTest]) -> dict[str, Any]:
     gates = [
         {
             "name": test.gate.name,
@@ -129,12 +132,12 @@ def _as_json(tests: Sequence[SelfTest]) -> str:
         }
         for test in tests
     ]
-    return json.dumps({"schema": "ragauge.self-test/1", "gates": gates}, indent=2)
+    return {"schema": "ragauge.self-test/1", "gates": gates}
 
 
-def _as_text(tests: Sequence[SelfTest]) -> str:
+def _lines(tests: Sequence[SelfTest]) -> list[str]:
     """One paragraph a gate: how often it would flip, and what was tried."""
-    from textwrap import fill
+    from textwrap import wrap
 
     width = min(100, screen()["width"])
     lines = ["How often each gate would decide otherwise on identical systems (A/A):", ""]
@@ -145,15 +148,15 @@ def _as_text(tests: Sequence[SelfTest]) -> str:
         lines.append(f"{share:>8}  {name}  (n = {test.n}, now: {test.status})")
         method = test.method if test.reason is None else f"{test.method}: {test.reason}"
         indent = " " * 10
-        lines.append(fill(method, width, initial_indent=indent, subsequent_indent=indent))
+        lines += wrap(method, width, initial_indent=indent, subsequent_indent=indent)
     noisy = [test for test in tests if test.flips is not None and test.flips > 0.05]
     if noisy:
         lines += [
             "",
-            fill(
+            *wrap(
                 "A gate that flips in more than 5 % of trials decides by chance: ask more "
                 'questions, leave a margin, or use policy = "interval".',
                 width,
             ),
         ]
-    return "\n".join(lines)
+    return lines

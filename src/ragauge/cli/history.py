@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import CommandOptions, options, print_json, say, screen, whole_number
+from ragauge.cli.options import CommandOptions, options, say, screen, whole_number
 from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION
+from ragauge.cli.streams import print_json, print_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +54,7 @@ def COMMAND(metric: str, **values: Any) -> int:  # noqa: N802
     if asked.format_name == "json":
         print_json(newest.document())
         return 0
-    click.echo("\n".join(_lines(newest, int(screen()["width"]))))
+    print_lines(_lines(newest, int(screen()["width"])))
     if len(newest.points) < len(whole.points):
         say(f"the newest {len(newest.points)} of {len(whole.points)} values")
     _say_excluded(whole)

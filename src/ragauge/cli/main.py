@@ -8,6 +8,7 @@ import importlib
 import io
 import os
 import pkgutil
+import re
 import signal
 import sys
 import threading
@@ -18,12 +19,15 @@ import click
 
 import ragauge
 from ragauge.cli.options import CONFIG_IN_USE, say
+from ragauge.cli.streams import safe_streams
 from ragauge.codes import ExitCode
 from ragauge.errors import RagaugeError
 from ragauge.files import connections
 
 _INTERRUPTED = 130
-_NOT_COMMANDS = {"demo_data", "main", "options", "output", "store_options"}
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+"""How Python keeps the bytes of arguments that are not UTF-8."""
+_NOT_COMMANDS = {"demo_data", "main", "options", "output", "store_options", "streams"}
 
 
 class CommandFolder(click.Group):
@@ -79,7 +83,12 @@ class CommandFolder(click.Group):
     cls=CommandFolder,
     package="ragauge.cli",
     without=_NOT_COMMANDS,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    # Colours are ours alone: what looks like one in data is shown as an escape, not taken out.
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "color": True,
+    },
     epilog="Exit codes: 0 pass, 1 a gate failed, 2 usage, 3 bad input, 4 not evaluable, "
     "5 nothing measured, 70 a bug in ragauge.",
 )
@@ -126,6 +135,15 @@ def _leave(code: int) -> NoReturn:
 
 def run(arguments: list[str]) -> int:
     """Run the command line on arguments; return the exit code."""
+    with safe_streams():
+        return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
+    if any("\0" in argument for argument in arguments):
+        say("error[usage]: an argument has a NUL character")
+        say("  hint: no file and no name can have one")
+        return int(ExitCode.USAGE)
     context: click.Context | None = None
     connections.listen(say)
     try:
@@ -140,10 +158,11 @@ def run(arguments: list[str]) -> int:
             click.echo(root.get_help(click.Context(root, info_name="ragauge")))
             return int(ExitCode.USAGE)
         name = error.ctx.command_path if error.ctx is not None else "ragauge"
-        _say(f"error[usage]: {error.format_message()}\n  hint: `{name} --help` shows the usage")
+        say(f"error[usage]: {error.format_message()}")
+        say(f"  hint: `{name} --help` shows the usage")
         return int(ExitCode.USAGE)
     except click.ClickException as error:
-        _say(f"error[usage]: {error.format_message()}")
+        say(f"error[usage]: {error.format_message()}")
         return int(ExitCode.USAGE)
     except RagaugeError as error:
         config = None if context is None else context.meta.get(CONFIG_IN_USE)
@@ -151,20 +170,26 @@ def run(arguments: list[str]) -> int:
             from ragauge.config import located
 
             error = located(error, config, arguments)
-        _say(str(error))
+        for line in str(error).split("\n"):
+            say(line)
         return int(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        _say("interrupted")
+        say("interrupted")
         return _INTERRUPTED
     except BrokenPipeError:
         _silence()  # the reader of our output went away, as in `| head`
         return 141
     except OSError as error:
         _silence()
-        _say(
-            f"error[file-unreadable]: {error.strerror or error}\n"
-            "  hint: the output could not be written, or a file went away while it was read"
-        )
+        say(f"error[file-unreadable]: {error.strerror or error}")
+        say("  hint: the output could not be written, or a file went away while it was read")
+        return int(ExitCode.USAGE)
+    except UnicodeEncodeError as error:
+        # A file may be named by bytes that are not UTF-8; a suite, a tag or a filter may not.
+        if not any(map(_HALF_PAIR.search, arguments)):
+            return _bug(error)
+        say("error[usage]: an argument has bytes that are not UTF-8")
+        say("  hint: only names of files may have them")
         return int(ExitCode.USAGE)
     except Exception as error:
         return _bug(error)
@@ -183,14 +208,9 @@ def _bug(error: Exception) -> int:
         traceback.print_exception(error)
     frame = traceback.extract_tb(error.__traceback__)[-1]
     module = os.path.basename(frame.filename)
-    _say(
-        f"error[bug]: {type(error).__name__}: {error} ({module}:{frame.lineno})\n"
+    say(f"error[bug]: {type(error).__name__}: {error} ({module}:{frame.lineno})")
+    say(
         "  hint: this is a fault in ragauge, not in your files; please report it, with "
         "RAGAUGE_DEBUG=1 for the whole story"
     )
     return int(ExitCode.BUG)
-
-
-def _say(text: str) -> None:
-    for line in text.split("\n"):
-        say(line)

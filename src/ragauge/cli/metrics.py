@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.options import print_json, screen
+from ragauge.cli.options import screen
 from ragauge.cli.store_options import ANY_FORMAT
+from ragauge.cli.streams import print_json
 
 if TYPE_CHECKING:
     from ragauge.metrics.metric import Metric
@@ -77,23 +78,15 @@ def _entry(metric: Metric) -> dict[str, object]:
 
 
 def _table(metrics: list[Metric]) -> str:
-    import io
+    from ragauge.report.terminal.console import Screen, plain_table
 
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    buffer = io.StringIO()
-    console = Console(file=buffer, width=int(screen()["width"]), no_color=True, highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in ("metric", "better", "what it is"):
-        table.add_column(column, no_wrap=column == "metric")
+    table = plain_table("metric", "better", "what it is", whole=("metric",))
     for metric in metrics:
         full_id = f"{metric.id}@k" if metric.at_k else metric.id
         table.add_row(full_id, metric.better, metric.title)
-    console.print(table)
-    lines = [line.rstrip() for line in buffer.getvalue().splitlines()]
-    return "\n".join(lines) + "\n\n`ragauge metrics ID` explains one.\n"
+    drawn = Screen(int(screen()["width"]), color=False)
+    drawn.console.print(table)
+    return f"{drawn.text()}\n`ragauge metrics ID` explains one.\n"
 
 
 def explain(metric: Metric) -> str:

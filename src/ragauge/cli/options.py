@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 import os
 import shutil
 import sys
@@ -14,6 +14,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from ragauge.cli.streams import print_line
 
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import StoredRun
@@ -212,9 +214,9 @@ WORKERS_OPTION = click.option(
 
 
 def finite(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
-    """Refuse what is no number: `nan` passes every comparison with a limit."""
-    if value is not None and value != value:  # noqa: PLR0124
-        raise click.BadParameter("it must be a number")
+    """Refuse what is no number, or has no end: `nan` passes every comparison with a limit."""
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"it must be a finite number, got {value}")
     return value
 
 
@@ -329,15 +331,8 @@ class CommandOptions(SimpleNamespace):
 
 
 def say(text: str) -> None:
-    """Say a line on standard error, with nothing in it that a terminal obeys."""
-    from ragauge.text import plain
-
-    click.echo(plain(text), err=True)
-
-
-def print_json(document: object) -> None:
-    """Print a document as JSON for people, and for programs."""
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    """Say a line on standard error."""
+    print_line(text, err=True)
 
 
 def rounded(value: object) -> object:
@@ -437,7 +432,7 @@ def gates_from(profile: Profile, k: Sequence[int], config: Config, text: str | N
     )
     for note in parse.deprecation_notes(gates, profile):
         if note not in printed:
-            click.echo(f"note: {note}", err=True)
+            say(f"note: {note}")
             printed.add(note)
     return gates
 
@@ -475,7 +470,7 @@ def write_new(files: Mapping[Path, str], *, force: bool) -> None:
         raise RagaugeError.of("file-exists", f"already there: {', '.join(there)}", hint=hint)
     for path, text in files.items():
         write_atomically(path, text)
-        click.echo(f"wrote {path}")
+        print_line(f"wrote {path}")
 
 
 def move(
@@ -491,14 +486,13 @@ def move(
     """Move a file to the next version of its corpus, and tell what was done."""
     from ragauge.codes import ExitCode
     from ragauge.gold.migrate.files import migrate_file, summary_lines
-    from ragauge.text import plain
 
     done = migrate_file(
         what, name, migration, out, least=least, on_unmapped=on_unmapped, corpus=corpus
     )
-    click.echo(plain(f"wrote {out}"))
+    print_line(f"wrote {out}")
     for line in summary_lines(done, on_unmapped):
-        click.echo(plain(line))
+        print_line(line)
     for problem in done.problems:
         say(f"unmapped: {problem.place}: {problem.message}")
     if done.unmapped > len(done.problems):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-from ragauge.cli.options import day, gates_from, screen
+from ragauge.cli.options import day, gates_from, say, screen
+from ragauge.cli.streams import print_text
 
 if TYPE_CHECKING:
     from ragauge.compare.align import Aligned
@@ -22,13 +23,20 @@ if TYPE_CHECKING:
     from ragauge.model.verdict import Gate, Verdict
 
 
-OUTPUT_OPTION = click.option(
-    "-o",
-    "outputs",
-    multiple=True,
-    metavar="FILE",
-    help="Also write FILE; its suffix says the format, or NAME:FILE does. Repeats.",
-)
+OUTPUT_OPTIONS = [
+    click.option(
+        "-o",
+        "outputs",
+        multiple=True,
+        metavar="FILE",
+        help="Also write FILE; its suffix says the format, or NAME:FILE does. Repeats.",
+    ),
+    click.option(
+        "--raw-csv",
+        is_flag=True,
+        help="Write ids to CSV as they are, also those that a spreadsheet would run as a formula.",
+    ),
+]
 
 
 class _Format(Protocol):
@@ -79,7 +87,10 @@ def spare_inputs(
     store_url: str | None = None,
     others: Mapping[str, str | None],
 ) -> None:
-    """Refuse to write files over what is read; `others` goes from what an input is to its name."""
+    """Refuse to write files over what is read, or over each other.
+
+    `others` goes from what an input is to its name.
+    """
     if not files:
         return
     from ragauge.cli.store_options import url_of
@@ -92,8 +103,16 @@ def spare_inputs(
         "baseline": baseline or config.baseline,
         "store": url_of(store_url, config),
     }
-    for file in files:
+    for place, file in enumerate(files):
         spare(file, inputs)
+        spare_outputs(file, files[:place])
+
+
+def spare_outputs(file: str, others: Iterable[str | None], *, option: str = "-o") -> None:
+    """Refuse to write a file that another option writes too."""
+    for other in others:
+        if other is not None and _is_same_file(_written_path(file), _written_path(other)):
+            raise click.UsageError(f"{option} {file} would replace {other}, which is written too")
 
 
 def spare(file: str | None, inputs: Mapping[str, str | None], *, option: str = "-o") -> None:
@@ -101,23 +120,60 @@ def spare(file: str | None, inputs: Mapping[str, str | None], *, option: str = "
 
     Where an input is no file that is there (a stored run, a list of gates), nothing can be lost.
     """
+    if file is None:
+        return
+    from ragauge.files.atomic_write import refuse_special
+
+    refuse_special(file)
     for what, name in inputs.items():
-        if file is not None and name is not None and _is_read(file, name):
+        if name is not None and _is_read(_written_path(file), name):
             raise click.UsageError(
                 f"{option} {file} would replace the {what}, which is read: name another file"
             )
 
 
-def _is_read(output: str, name: str) -> bool:
-    """Whether a file that is there is an input, under whatever name, or a part of one."""
+def _written_path(file: str) -> Path:
+    """Where a file comes to stand: links are followed, and `nosuch/..` goes back to its folder."""
+    return Path(os.path.realpath(file))
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    """Whether two paths without links are one file, which need not be there yet."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        if str(one).casefold() != str(other).casefold():
+            return False
+        return one == other or _ignores_case(one.parent)
+
+
+def _ignores_case(folder: Path) -> bool:
+    """Whether a file system takes `A.json` for `a.json`, as far as the names of folders show it."""
+    for path in (folder, *folder.parents[:-1]):
+        swapped = path.with_name(path.name.swapcase())
+        if swapped != path and path.exists():
+            return swapped.exists() and swapped.samefile(path)
+    return False
+
+
+_SQLITE = "sqlite:///"
+_BESIDE_SQLITE = ("", "-wal", "-shm", "-journal")
+"""What SQLite keeps beside its file, while it is open or after a crash."""
+
+
+def _is_read(output: Path, name: str) -> bool:
+    """Whether a file is an input, under whatever name, or a part of one."""
     try:
         if name == "-":
             return os.path.samestat(os.stat(output), os.fstat(0))
-        path = Path(name.removeprefix("sqlite:///"))
+        if name.startswith(_SQLITE):  # it may be made only later
+            store = name.removeprefix(_SQLITE)
+            return any(_is_same_file(output, _written_path(store + end)) for end in _BESIDE_SQLITE)
+        path = _written_path(name)
         if path.is_dir():
-            return _is_part(Path(output).resolve(), path.resolve())
-        return path.samefile(output)
-    except (OSError, ValueError):
+            return _is_part(output, path)
+        return path.exists() and _is_same_file(output, path)
+    except (OSError, ValueError):  # no name that a file can have
         return False
 
 
@@ -232,10 +288,7 @@ def judged_drops(
             "`ragauge gate` and `ragauge score` judge this one"
         )
     if stray:
-        click.echo(
-            f"note: not judged here, as they are not on a drop: {names} (by `ragauge gate`)",
-            err=True,
-        )
+        say(f"note: not judged here, as they are not on a drop: {names} (by `ragauge gate`)")
     if not drops:
         return [], None
     waivers = tuple(waiver for waiver in config.waivers if any(map(waiver.covers, drops)))
@@ -254,6 +307,7 @@ def conclude(
     format_name: str,
     outputs: Sequence[str],
     full: bool,
+    raw_csv: bool,
     details: Drilldowns | None = None,
     **judging: Any,
 ) -> int:
@@ -264,7 +318,14 @@ def conclude(
     from ragauge.model.report import View
 
     verdict = judged(scores, profile, gates, config, **judging)
-    view = View(scores=scores, verdict=verdict, profile=profile, full=full, details=details)
+    view = View(
+        scores=scores,
+        verdict=verdict,
+        profile=profile,
+        full=full,
+        details=details,
+        raw_csv=raw_csv,
+    )
     emit(view, format_name, outputs)
     talk(view, format_name)
     return int(verdict.exit_code)
@@ -283,7 +344,7 @@ def emit(view: View, format_name: str, outputs: Sequence[str]) -> None:
     report = choose_report(format_name, view.profile)
     if format_name == "table" or report.name not in contents:
         contents[report.name] = report.content(msgspec.structs.replace(view, **screen()))
-    click.echo(printable(contents[report.name], report.name), nl=False)
+    print_text(printable(contents[report.name], report.name), report.syntax)
 
 
 def talk(view: View, format_name: str) -> None:
@@ -291,23 +352,22 @@ def talk(view: View, format_name: str) -> None:
     from ragauge.model import phrases
 
     for warning in view.scores.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        say(f"warning: {warning}")
     for line in view.scores.skipped:
-        click.echo(f"skipped: {line}", err=True)
+        say(f"skipped: {line}")
     more = view.scores.tally.gold_skipped + view.scores.tally.trace_skipped
     more -= len(view.scores.skipped)
     if more > 0:
-        click.echo(f"skipped: ... and {more} more", err=True)
+        say(f"skipped: ... and {more} more")
     if format_name == "table":
         return
     for result in view.verdict.gates:
         if result.status != "pass":
             note = phrases.gate_note(result)
-            click.echo(
+            say(
                 f"gate `{phrases.gate_name(result)}`: {phrases.number(result.value)} "
                 f"{phrases.threshold_text(result)} (n = {result.n}): {result.status}"
-                + (f" - {note}" if note else ""),
-                err=True,
+                + (f" - {note}" if note else "")
             )
     if view.verdict.gates or view.verdict.blocks:
-        click.echo(f"verdict: {phrases.verdict_headline(view.verdict)}", err=True)
+        say(f"verdict: {phrases.verdict_headline(view.verdict)}")

@@ -13,11 +13,12 @@ from ragauge.cli.options import (
     CommandOptions,
     options,
     permit_embedder,
-    print_json,
     rounded,
+    say,
     whole_numbers,
 )
 from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, is_file
+from ragauge.cli.streams import print_json, print_lines
 
 if TYPE_CHECKING:
     from ragauge.diagnose.probes import Probe
@@ -205,11 +206,11 @@ class _Bench:
             probe = replace(probe, finding="not-evaluable", reason=f"{reason}; {probe.reason}")
         probe = replace(probe, embedder=embedder)
         for note in self.measurer.notes() if self.measurer is not None else ():
-            click.echo(f"warning: {note}", err=True)
+            say(f"warning: {note}")
         if self.asked.format_name == "json":
             print_json(rounded(msgspec.to_builtins(probe)))
         else:
-            click.echo("\n".join(_lines(probe)))
+            print_lines(_lines(probe))
         if probe.finding == "not-evaluable":
             return int(ExitCode.NOT_EVALUABLE)
         return int(ExitCode.PASS if probe.finding == "ok" else ExitCode.GATE_FAILED)

@@ -9,6 +9,7 @@ import click
 
 from ragauge.cli.options import CommandOptions, gates_from, options, whole_number
 from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION, is_file
+from ragauge.cli.streams import print_text
 
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import StoredRun
@@ -65,7 +66,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         bands=bands_of(scores),
         doubt=unread(scores),
     )
-    click.echo(text, nl=False)
+    print_text(text)
     return 0
 
 

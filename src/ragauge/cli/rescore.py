@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import CommandOptions, options, print_json, say, screen
+from ragauge.cli.options import CommandOptions, options, say, screen
 from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION
+from ragauge.cli.streams import print_json, print_lines
 
 if TYPE_CHECKING:
     from ragauge.errors import RagaugeError
@@ -59,11 +60,12 @@ def COMMAND(names: tuple[str, ...], every: bool, **values: Any) -> int:  # noqa:
                 fields = {"code": problem.code, "message": problem.message, "hint": problem.hint}
                 entries.append({"run_id": run.run_id, "status": "failed", **fields})
                 say(f"failed {run.run_id}")
-                click.echo(str(error), err=True)
+                for line in str(error).split("\n"):
+                    say(line)
                 continue
             entries.append(_entry(done))
             if tell:
-                click.echo("\n".join(_lines(done, int(screen()["width"]))))
+                print_lines(_lines(done, int(screen()["width"])))
     if not tell:
         print_json({"schema": _SCHEMA, "runs": entries})
     if first is not None:

@@ -25,10 +25,11 @@ from ragauge.cli.options import (
     options,
     permit,
     permit_embedder,
+    say,
     whole_number,
     whole_numbers,
 )
-from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files
+from ragauge.cli.output import OUTPUT_OPTIONS, asked_reports, conclude, output_files
 from ragauge.cli.store_options import (
     STORE_OPTION,
     CorpusOption,
@@ -37,6 +38,8 @@ from ragauge.cli.store_options import (
     details_in,
     new_id,
 )
+from ragauge.cli.streams import show_progress
+from ragauge.model.metric_names import MAX_K
 
 if TYPE_CHECKING:
     from ragauge.model.report import Report
@@ -93,12 +96,12 @@ class _Screen:
         """Show the progress, a few times a second."""
         if self.is_terminal and progress.seconds >= self.next:
             self.next = progress.seconds + 0.2
-            click.echo(f"\r\x1b[K{progress_line(progress)}", err=True, nl=False)
+            show_progress(progress_line(progress))
 
     def clear(self) -> None:
         """Take the line away."""
         if self.is_terminal and self.next:
-            click.echo("\r\x1b[K", err=True, nl=False)
+            show_progress("")
 
 
 def progress_line(progress: Progress) -> str:
@@ -132,7 +135,9 @@ def progress_line(progress: Progress) -> str:
     help="What the target is told beside; ${NAME} in headers and URLs is taken from the "
     "environment. Repeats.",
 )
-@click.option("--k", type=click.IntRange(1), help=f"How many hits are wanted (default: {_K}).")
+@click.option(
+    "--k", type=click.IntRange(1, MAX_K), help=f"How many hits are wanted (default: {_K})."
+)
 @click.option("--seeds", metavar="N[,N...]", help="Ask everything once with each seed.")
 @click.option(
     "--filter",
@@ -202,7 +207,7 @@ def progress_line(progress: Progress) -> str:
     help="How the system is configured (JSON, TOML, YAML), to be stored and compared.",
 )
 @click.option("--commit", metavar="HASH", help="The commit (default: from CI or .git).")
-@OUTPUT_OPTION
+@options(OUTPUT_OPTIONS)
 @click.option("--full", is_flag=True, help="Add n, what was left out, intervals, every question.")
 @options(ALLOW_OPTIONS)
 def COMMAND(**values: Any) -> int:  # noqa: N802
@@ -388,7 +393,7 @@ def _ask(store: Store, begun: Resumed, target: Target, plan: _Plan) -> _Answered
         plan.limits,
         retry_errors=plan.options.retry_errors,
         on_progress=plan.screen.show,
-        on_note=lambda note: click.echo(f"warning: {note}", err=True),
+        on_note=lambda note: say(f"warning: {note}"),
         embed=None if name is None else embedding(name, cache, None, plan.options.config),
     )
     return _Answered(begun.run, begun.asked, begun.run_input, progress)
@@ -405,7 +410,7 @@ def _judge(stack: ExitStack, store: Store, answered: _Answered, scores: Scores, 
     for tag in options.tags if options.resume is not None else ():
         store.tag(tag, run_id)
     stored = f"stored {count(scores.tally.traces, 'result')} as {run_id} in {store.name}"
-    click.echo(f"{stored}{of_them_errors(scores.tally.errored, scores.errors)}", err=True)
+    say(f"{stored}{of_them_errors(scores.tally.errored, scores.errors)}")
     finished = run_store.find_run(store, run_id)
     live = against(options.baseline, config, store, finished)
     profile = registry.profile(scores.profile)
@@ -420,6 +425,7 @@ def _judge(stack: ExitStack, store: Store, answered: _Answered, scores: Scores, 
         format_name=options.format_name,
         outputs=options.outputs,
         full=options.full,
+        raw_csv=options.raw_csv,
         baseline=live.baseline,
         beside=live.beside,
         details=details_in(stack, plan.reports, store, finished, scores, texts),
@@ -443,9 +449,8 @@ def _unless_all_failed(code: int, scores: Scores, run: RunRecord) -> int:
     if code != ExitCode.PASS or scores.tally.errored < scores.tally.traces:
         return code
     how = f"ragauge run --resume {run.run_id} --retry-errors"
-    reasons = counted_reasons(scores.errors)
-    sentence = f"every question ended in an error: {reasons}"
-    click.echo(f"{sentence}\n  hint: mend the target, then `{how}`", err=True)
+    say(f"every question ended in an error: {counted_reasons(scores.errors)}")
+    say(f"  hint: mend the target, then `{how}`")
     return int(ExitCode.NOT_EVALUABLE)
 
 
@@ -471,7 +476,8 @@ def _stopped(store: Store, run: RunRecord, progress: Progress, limits: Limits) -
     how = f"ragauge run --resume {run.run_id} --store {store.name}"
     if progress.stopped == "interrupted":
         sentence = f"interrupted: {progress.done} results were stored, {left} are left"
-        click.echo(f"{sentence}\n  hint: go on with `{how}`", err=True)
+        say(sentence)
+        say(f"  hint: go on with `{how}`")
         return 130
     why = running.why_stopped(progress, limits)
     message = f"{why}; {progress.done} results were stored, {left} are left"

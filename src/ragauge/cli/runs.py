@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from datetime import timedelta
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import CommandOptions, options, print_json, say, screen, whole_number
+from ragauge.cli.options import CommandOptions, options, say, screen, whole_number
 from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, is_file, new_id
+from ragauge.cli.streams import binary_output, print_json, print_lines
 
 if TYPE_CHECKING:
     from ragauge.model.run import RunRecord, Store
@@ -45,10 +45,6 @@ def _age(_context: click.Context, _option: click.Parameter, text: str | None) ->
     return timedelta(hours=int(count) * _HOURS[unit])
 
 
-def _print(lines: Sequence[str]) -> None:
-    click.echo("\n".join(lines))
-
-
 @COMMAND.command("list", short_help="List the runs of a store, the newest last.")
 @click.option("--suite", metavar="S", help="Only the runs of this suite.")
 @whole_number("--limit", least=1, metavar="N", help="Only the newest N.")
@@ -72,7 +68,7 @@ def _list(suite: str | None, limit: int | None, format_name: str, **where: Any) 
             entries = [stored_runs.run_entry(run) for run in runs]
             print_json({"schema": stored_runs.RUNS, "store": store.name, "runs": entries})
             return 0
-        _print(stored_runs.run_list(runs, int(screen()["width"])))
+        print_lines(stored_runs.run_list(runs, int(screen()["width"])))
         if len(runs) < len(stored):
             say(f"the newest {len(runs)} of {len(stored)} runs")
         return 0
@@ -123,7 +119,7 @@ def _show(name: str, question: str | None, full: bool, format_name: str, **where
     lines = stored_runs.info_lines(details, width)
     if details.scores is not None:
         lines += ["", *stored_runs.scores_lines(details.scores, full=full, width=width)]
-    _print(lines)
+    print_lines(lines)
     for warning in details.scores.warnings if details.scores is not None else ():
         say(f"warning: {warning}")
     return 0
@@ -145,9 +141,9 @@ def _show_question(store: Store, run: RunRecord, question: str, format_name: str
     )
     if format_name == "json":
         for document in closeup.documents(close):
-            click.echo(json.dumps(document, ensure_ascii=False))
+            print_json(document, indent=None)
     else:
-        _print(closeup.lines(close, int(screen()["width"])))
+        print_lines(closeup.lines(close, int(screen()["width"])))
     if run.status != "complete":
         say(f"the run {run.run_id} is incomplete: results may be missing")
     return 0
@@ -239,7 +235,7 @@ def _delete(**values: Any) -> int:
             say(f"no run in {store.name} fits {' '.join(conditions)}: nothing was deleted")
             return 0
         if asked.dry_run:
-            _print(stored_runs.run_list(runs, int(screen()["width"])))
+            print_lines(stored_runs.run_list(runs, int(screen()["width"])))
             say(f"{_counted(runs)} would be deleted; nothing was")
             return 0
         if not asked.yes and not _agreed(runs):
@@ -375,8 +371,9 @@ def _export(name: str, output: str, **where: Any) -> int:
     with asked.store() as store:
         run = find_run(store, name, suite=config.suite)
         if output == "-":
-            counts = export.export_run(store, run, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+            stream = binary_output()
+            counts = export.export_run(store, run, stream)
+            stream.flush()
         else:
             with export.gzip_if_named_so(output) as file:
                 counts = export.export_run(store, run, file)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from ragauge.cli.streams import print_text
+
 
 @click.command("schema", short_help="Print the JSON Schema of gold, traces, scores or compares.")
 @click.argument(
@@ -19,5 +21,5 @@ def COMMAND(name: str) -> int:  # noqa: N802
     """
     from ragauge.formats.schemas.catalogue import schema_text
 
-    click.echo(schema_text(name), nl=False)
+    print_text(schema_text(name), "json")
     return 0

@@ -20,7 +20,7 @@ from ragauge.cli.options import (
     options,
     read_config,
 )
-from ragauge.cli.output import OUTPUT_OPTION, asked_reports, conclude, output_files, spare_inputs
+from ragauge.cli.output import OUTPUT_OPTIONS, asked_reports, conclude, output_files, spare_inputs
 from ragauge.cli.store_options import CorpusOption, StoreRequest, destination_of, new_id
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _one(
     help="How the system is configured (JSON, TOML, YAML), to be stored and compared.",
 )
 @click.option("--commit", metavar="HASH", help="The commit (default: from CI or .git).")
-@OUTPUT_OPTION
+@options(OUTPUT_OPTIONS)
 @click.option(
     "--full",
     is_flag=True,
@@ -153,6 +153,7 @@ def _one(
     type=float,
     default=None,
     metavar="L",
+    callback=finite,
     help="The lowest grade that counts as relevant (default: 1).",
 )
 @click.option("--ignore-case", is_flag=True, help="For must_contain and forbidden.")
@@ -182,6 +183,7 @@ def COMMAND(  # noqa: N802
     as_of: str | None,
     format_name: str,
     outputs: tuple[str, ...],
+    raw_csv: bool,
     full: bool,
     missing: Literal["count", "exclude"],
     on_bad_line: Literal["stop", "skip"],
@@ -237,6 +239,8 @@ def COMMAND(  # noqa: N802
             "trace file": trace,
             "list of chunks": chunks or config.chunks,
             "snapshot": snapshot,
+            "corpus": corpus or config.corpus,
+            "cache of vectors": embed_cache or config.embed_cache,
         },
     )
     if trace == config.trace and not Path(trace).exists():
@@ -318,6 +322,7 @@ def COMMAND(  # noqa: N802
             format_name=format_name,
             outputs=outputs,
             full=full,
+            raw_csv=raw_csv,
             baseline=against.baseline,
             beside=against.beside,
             details=destination.details(scores, CorpusOption.of(corpus, config)),

@@ -23,13 +23,16 @@ from ragauge.cli.options import (
     finite,
     of_them_errors,
     options,
+    say,
     screen,
     whole_number,
 )
 from ragauge.cli.store_options import STORE_OPTION, checkout_facts, is_file
+from ragauge.cli.streams import print_text
 
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import StoredRun
+    from ragauge.model.report import Syntax
     from ragauge.model.run import Store
     from ragauge.run.shadow import Interrupted, ShadowRequest
 
@@ -174,7 +177,8 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     }
     for name, kind in files:
         write_atomically(name, texts[kind]())
-    click.echo(texts[asked.format_name](**screen()), nl=False)
+    syntax: Syntax = "json" if asked.format_name == "json" else "text"
+    print_text(texts[asked.format_name](**screen()), syntax)
     return int(report.verdict.exit_code)
 
 
@@ -245,18 +249,19 @@ def _stored(
                 asked.gold,
                 _asking(side, asked),
                 embed=asked.embedding,
-                on_note=lambda note: click.echo(f"warning: {side.role}: {note}", err=True),
+                on_note=lambda note: say(f"warning: {side.role}: {note}"),
             )
     except Interrupted as stopped:
-        click.echo(_left(side, store, stopped), err=True)
+        for line in _left(side, store, stopped):
+            say(line)
         raise click.exceptions.Exit(130) from stopped
     run = answered.run
     sentence = f"stored {side.role}: {run.results} results as {run.run_id}"
-    click.echo(f"{sentence}{of_them_errors(answered.errors, answered.reasons)}", err=True)
+    say(f"{sentence}{of_them_errors(answered.errors, answered.reasons)}")
     return StoredRun(store, run)
 
 
-def _left(side: ShadowSide, store: Store, stopped: Interrupted) -> str:
+def _left(side: ShadowSide, store: Store, stopped: Interrupted) -> tuple[str, str]:
     """What is stored of a side that was not asked to the end, and how it goes on."""
     sentence = f"interrupted: what the {side.role} index answered so far was stored"
     if stopped.progress is not None:
@@ -264,9 +269,8 @@ def _left(side: ShadowSide, store: Store, stopped: Interrupted) -> str:
         sentence = f"interrupted: {done} results of the {side.role} index were stored, "
         sentence += f"{total - done} are left"
     how = f"ragauge run --resume {stopped.run_id} --store {store.name}"
-    return (
-        f"{sentence}\n  hint: go on with `{how}`, then judge it as --{side.role} {stopped.run_id}"
-    )
+    hint = f"  hint: go on with `{how}`, then judge it as --{side.role} {stopped.run_id}"
+    return sentence, hint
 
 
 def _asking(side: ShadowSide, asked: CommandOptions) -> ShadowRequest:

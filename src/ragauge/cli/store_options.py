@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ragauge.cli.options import ALLOW_HOST_OPTION, options, permit_store
+from ragauge.cli.streams import print_line
+from ragauge.model.run import FILE_SUFFIXES
 
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import StoredRun
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from ragauge.scoring.inputs import ScoredRun
     from ragauge.scoring.score import ScoredInputs
 
-_SUFFIXES = (".json", ".jsonl", ".gz", ".zst", ".parquet", ".yaml", ".yml", ".txt", ".run")
 STORE_OPTION = options(
     [
         click.option(
@@ -133,13 +134,12 @@ class CorpusOption(NamedTuple):
         A corpus that only ragauge.toml names need not be there: a run is looked at anywhere.
         """
         from ragauge.corpus.excerpts import Excerpts
-        from ragauge.text import plain
 
         folders = self.given
         if self.configured is not None:
             if not Path(self.configured).is_dir():
                 reason = f"the corpus `{self.configured}` of ragauge.toml is not there"
-                click.echo(f"warning: {plain(reason)}: its texts are not shown", err=True)
+                print_line(f"warning: {reason}: its texts are not shown", err=True)
                 return None
             folders = (self.configured,)
         if not folders:
@@ -161,25 +161,22 @@ def _tell(texts: Excerpts) -> None:
     ):
         if passages:
             shown_of = f"{what} is shown of {count(len(passages), noun)}"
-            click.echo(f"warning: {shown_of}: {why}", err=True)
+            print_line(f"warning: {shown_of}: {why}", err=True)
 
 
 def is_file(name: str) -> bool:
     """Whether an argument names a file (or standard input) rather than a stored run."""
     path = Path(name)
-    looks = "/" in name or "\\" in name or path.suffix in _SUFFIXES
+    looks = "/" in name or "\\" in name or path.suffix in FILE_SUFFIXES
     return name == "-" or looks or path.exists()
 
 
 def new_id(_context: click.Context, _option: click.Parameter, run_id: str | None) -> str | None:
-    """Refuse an id of a run that would look like the name of a file later."""
-    if run_id is None:
-        return None
-    odd = "/" in run_id or "\\" in run_id or Path(run_id).suffix in (*_SUFFIXES, ".html", ".htm")
-    if odd or run_id == "-":
-        raise click.BadParameter(
-            f"{run_id!r} looks like the name of a file: write it without slashes and suffix"
-        )
+    """Refuse what can be no id of a run, before anything is done."""
+    if run_id is not None:
+        from ragauge.store.runs import refuse_run_id
+
+        refuse_run_id(run_id)
     return run_id
 
 
@@ -329,7 +326,7 @@ class RunDestination:
             ),
         )
         results = f"{self.stored.results} results"
-        click.echo(f"stored {results} as {self.stored.run_id} in {store.name}", err=True)
+        print_line(f"stored {results} as {self.stored.run_id} in {store.name}", err=True)
         self.compared = StoredRun(store, self.stored)
 
     def _store_to_compare(self, run: ScoredRun) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from ragauge.cli.options import CommandOptions
+from ragauge.cli.options import CommandOptions, say
 from ragauge.cli.store_options import CONFIG_OPTION
+from ragauge.cli.streams import print_line, print_lines
 
 
 @click.command("validate", short_help="Check that files can be read and fit together.")
@@ -53,18 +54,18 @@ def COMMAND(files: tuple[str, ...], **values: Any) -> int:  # noqa: N802
         chunks=asked.configured("chunks"),
     )
     for check in checks.files:
-        click.echo(
+        print_line(
             f"{check.name}: {phrases.count(check.rows, check.kind)}"
             + (f", dialect {check.dialect}" if check.dialect is not None else "")
             + "".join(f", {note}" for note in check.notes)
         )
         for problem in check.problems:
-            click.echo(str(problem), err=True)
+            for line in str(problem).split("\n"):
+                say(line)
         if check.problem_count > len(check.problems):
             more = check.problem_count - len(check.problems)
-            click.echo(f"... and {more} more problems in {check.name}", err=True)
-    for line in checks.findings:
-        click.echo(line)
+            say(f"... and {more} more problems in {check.name}")
+    print_lines(checks.findings)
     if any(check.problem_count for check in checks.files):
         return int(ExitCode.BAD_INPUT)
     if any(check.rows == 0 for check in checks.files):

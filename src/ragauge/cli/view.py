@@ -28,6 +28,7 @@ from ragauge.cli.store_options import (
     details_in,
     is_file,
 )
+from ragauge.cli.streams import print_line
 
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import StoredRun
@@ -101,7 +102,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         page = _run_page(name, asked) if other is None else _pair_page(name, other, asked)
         path = Path(output) if output is not None else _cached_page_path(page)
         write_output(str(path), page.content)
-    click.echo(str(path))
+    print_line(str(path))
     if not asked.no_open and not _opened(path):
         click.echo("no browser could be opened: open the page yourself", err=True)
     return 0

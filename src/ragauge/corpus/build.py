@@ -141,6 +141,10 @@ def build(
     """
     folder = Path(out)
     writer = CorpusWriter(folder)
+    for path in paths:
+        if Path(os.path.realpath(path)).is_relative_to(writer.out):
+            message = f"`{path}` lies in `{out}`, which would be replaced"
+            raise RagaugeError.of("usage", message, hint="write the corpus to another folder")
     found_files = _find([Path(path) for path in paths], follow_symlinks=follow_symlinks)
     problems = list(found_files.problems)
     notes: list[DocumentNote] = []

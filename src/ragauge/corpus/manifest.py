@@ -98,6 +98,9 @@ class Corpus(Struct, frozen=True, kw_only=True):
         return text
 
 
+_NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
 class CorpusWriter:
     """Writes a corpus document by document into a temporary folder beside its place."""
 
@@ -214,7 +217,7 @@ def is_corpus(folder: Path) -> bool:
     """Whether a folder has a manifest of ours."""
     try:
         manifest = msgspec.json.decode((folder / MANIFEST).read_bytes())
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *_NOT_JSON):
         return False
     return isinstance(manifest, dict) and str(manifest.get("schema")).startswith("ragauge.corpus/")
 
@@ -245,7 +248,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
     path = Path(folder) / MANIFEST
     try:
         manifest = msgspec.json.decode(_bytes_of(path), type=Manifest)
-    except msgspec.DecodeError as error:
+    except _NOT_JSON as error:
         raise _damaged(path, str(error)) from error
     if manifest.schema != SCHEMA:
         raise _damaged(path, f"its schema is `{manifest.schema}`, this version reads `{SCHEMA}`")
@@ -280,7 +283,7 @@ def _rows(path: Path, manifest: Manifest, kind: type[T]) -> Iterator[T]:
     for number, line in enumerate(data.split(b"\n")[:-1], 1):
         try:
             yield decode(line)
-        except msgspec.DecodeError as error:
+        except _NOT_JSON as error:
             raise _damaged(path, str(error), line=number) from error
 
 

@@ -21,13 +21,8 @@ def write_atomically(name: str | os.PathLike[str], text: str) -> None:
 @contextmanager
 def atomic_file(name: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Yield a temporary file that takes its name when all went well, and is gone otherwise."""
-    path = Path(name)
-    if path.exists() and not path.is_file():
-        # A rename would put a file where a folder, a pipe or a device such as /dev/stdout stands.
-        message = f"`{path}` is no ordinary file and is not replaced"
-        hint = "name a file; its folder is made if it is not there"
-        raise RagaugeError.of("file-unreadable", message, hint=hint)
-    path = Path(os.path.realpath(path))  # what a link leads to is written, and the link stays
+    refuse_special(name)
+    path = Path(os.path.realpath(name))  # what a link leads to is written, and the link stays
     if in_corpus(path):
         message = f"`{name}` is in a corpus, and nothing else is written into one"
         raise RagaugeError.of("file-exists", message, hint="name a file in another folder")
@@ -53,6 +48,20 @@ def atomic_file(name: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         if temporary is not None:
             with suppress(OSError):
                 os.unlink(temporary)
+
+
+def refuse_special(name: str | os.PathLike[str]) -> None:
+    """Refuse to put a file where a folder, a pipe or a device such as /dev/stdout stands."""
+    try:
+        path = Path(os.path.realpath(name))
+        special = path.exists() and not path.is_file()
+    except (OSError, ValueError) as error:
+        message = f"`{name}` cannot be the name of a file: {error}"
+        raise RagaugeError.of("file-unreadable", message, hint="name another file") from error
+    if special or not os.path.basename(os.fspath(name)):
+        message = f"`{name}` is no ordinary file and is not replaced"
+        hint = "name a file; its folder is made if it is not there"
+        raise RagaugeError.of("file-unreadable", message, hint=hint)
 
 
 def in_corpus(path: Path) -> bool:

@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 
 from ragauge.files.parquet_reader import missing_extra
 
-_TO_QUOTE = re.compile(r'[,"\r\n]|^\s|\s$|^$')
+# The colons are for CI services, which take a line that begins with two for a command; the
+# semicolon is what spreadsheets split cells at in half of Europe.
+_TO_QUOTE = re.compile(r'[,;"\t\r\n]|^[\s:]|\s$|^$')
+_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")  # noqa: RUF001
+"""How a cell begins that a spreadsheet computes, or runs; the wide forms do so too in some."""
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _ROWS_A_GROUP = 1 << 20
 
 
@@ -30,27 +35,40 @@ class TableColumn(Struct, frozen=True, kw_only=True):
     values: Sequence[Any] | NDArray[np.float64]
 
 
-def as_csv(columns: Sequence[TableColumn], *, decimals: int) -> str:
-    """Lines of comma-separated values, a head first; numbers with so many decimals."""
+def as_csv(columns: Sequence[TableColumn], *, decimals: int, raw: bool = False) -> str:
+    """Lines of comma-separated values, a head first; numbers with so many decimals.
+
+    A text that a spreadsheet would take for a formula gets a `'` in front, unless `raw` is asked.
+    """
     # Most values are of 0 to 1 with few decimals: their texts are made once and looked up.
     words = np.array(
         [f"{step / 10**decimals:.{decimals}f}" for step in range(10**decimals + 1)], object
     )
-    cells = [_cells(column, words, decimals) for column in columns]
+    cells = [_cells(column, words, decimals, raw) for column in columns]
     heads = [_quoted(column.name) for column in columns]
     return "\n".join([",".join(heads), *map(",".join, zip(*cells, strict=True))]) + "\n"
 
 
-def _cells(column: TableColumn, words: NDArray[np.object_], decimals: int) -> Sequence[str]:
+def _cells(
+    column: TableColumn, words: NDArray[np.object_], decimals: int, raw: bool
+) -> Sequence[str]:
     if column.kind == "number":
         return _number_cells(np.asarray(column.values, np.float64), words, decimals)
     if column.kind == "text":
-        return ["" if value is None else _quoted(value) for value in column.values]
+        shown = _quoted if raw else lambda text: _quoted(_neutralised(text))
+        return ["" if value is None else shown(value) for value in column.values]
     return ["" if value is None else str(value) for value in column.values]
 
 
+def _neutralised(text: str) -> str:
+    """A text that no spreadsheet computes; a number such as -0.5 is none that does harm."""
+    if _FORMULA.match(text) and not _NUMBER.fullmatch(text):
+        return f"'{text}"
+    return text
+
+
 def _quoted(text: str) -> str:
-    """A text as CSV has it: in quotes where it holds a comma, a quote or a line end."""
+    """A text as CSV has it: in quotes where a reader could take a part of it for something else."""
     if not _TO_QUOTE.search(text):
         return text
     buffer = io.StringIO()

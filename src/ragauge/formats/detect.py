@@ -13,6 +13,7 @@ from ragauge.errors import RagaugeError
 from ragauge.files.json_faults import STRING
 from ragauge.files.ranges import Source
 from ragauge.model.dialect import Dialect
+from ragauge.model.metric_names import MAX_K
 from ragauge.model.profile import Profile
 
 
@@ -72,10 +73,9 @@ def _refuse_other_trec(gold: Source | None, trace: Source | None) -> None:
 def cutoffs(k: Sequence[int] | int | None, profile: Profile) -> tuple[int, ...]:
     """The cut-offs of a run: those given, or the profile's own."""
     ks = profile.k if k is None else (k,) if isinstance(k, int) else tuple(k)
-    if not ks or any(not isinstance(cutoff, int) or cutoff < 1 for cutoff in ks):
-        raise RagaugeError.of(
-            "usage", f"k must be whole numbers from 1, got {list(ks)}", hint="for example --k 5"
-        )
+    if not ks or any(not isinstance(cutoff, int) or not 1 <= cutoff <= MAX_K for cutoff in ks):
+        message = f"k must be whole numbers from 1 to {MAX_K:,}, got {list(ks)}"
+        raise RagaugeError.of("usage", message, hint="for example --k 5")
     if len(profile.k) == 1 and len(ks) != 1:
         message = f"the profile {profile.name} takes one k, got {len(ks)}"
         raise RagaugeError.of("usage", message, hint="give one, or use --profile all")

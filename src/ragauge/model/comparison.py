@@ -175,7 +175,7 @@ class ComparisonView(Struct, frozen=True, kw_only=True):
     `full` lists draws too. `details` are the questions one by one, where a report asked for them,
     in the order of `comparison.per_query`. `fail_on` is what may not be there, and how many there
     are, in retrieval and answers together; without a kind nothing was asked of questions.
-    `undecided` says why that cannot be told of all questions.
+    `undecided` says why that cannot be told of all questions. `raw_csv` is as in `View`.
     """
 
     comparison: Comparison
@@ -185,6 +185,7 @@ class ComparisonView(Struct, frozen=True, kw_only=True):
     details: Drilldowns | None = None
     fail_on: Mapping[Kind, int] = {}
     undecided: str | None = None
+    raw_csv: bool = False
 
     @property
     def exit_code(self) -> ExitCode:

@@ -23,6 +23,9 @@ FORMER_IDS = {
 JOINED_IDS = frozenset({"stability.lambda_→", "stability.lambda_convergent"})
 """Old ids of a metric that stood beside the one that they mean now."""
 
+MAX_K = 999_999_999
+"""The largest cut-off: ranks are counted in 32 bits, and no list of hits comes near it."""
+
 
 def metric_label(metric_id: str) -> str:
     """What people read for a reported id: `all evidence@5`, or the id where it has no label."""

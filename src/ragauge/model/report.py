@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -12,11 +12,15 @@ from ragauge.model.profile import Profile
 from ragauge.model.scores import Scores
 from ragauge.model.verdict import Verdict
 
+Syntax = Literal["text", "json", "xml", "csv", "commands"]
+"""Who reads what a report makes: people, programs, or a CI service that obeys it."""
+
 
 class View(Struct, frozen=True, kw_only=True):
     """What a report shows, and for whom: `full` asks for all, width and colour are the screen's.
 
-    `details` are the questions one by one, where a report asked for them.
+    `details` are the questions one by one, where a report asked for them. `raw_csv` leaves cells of
+    CSV as they are that a spreadsheet would compute.
     """
 
     scores: Scores
@@ -26,6 +30,7 @@ class View(Struct, frozen=True, kw_only=True):
     width: int = 80
     color: bool = False
     details: Drilldowns | None = None
+    raw_csv: bool = False
 
 
 ViewT = TypeVar("ViewT")
@@ -34,7 +39,8 @@ ViewT = TypeVar("ViewT")
 class ReportFormat(Struct, Generic[ViewT], frozen=True, kw_only=True):
     """A way to write a view down; `content` is a pure function, and its text ends with a newline.
 
-    Bytes are for files only; `detailed` says that it shows questions one by one.
+    Bytes are for files only; `detailed` says that it shows questions one by one. `syntax` says how
+    its text is made safe for a terminal.
     """
 
     name: str
@@ -42,6 +48,7 @@ class ReportFormat(Struct, Generic[ViewT], frozen=True, kw_only=True):
     content: Callable[[ViewT], str | bytes]
     suffixes: tuple[str, ...] = ()
     detailed: bool = False
+    syntax: Syntax = "text"
 
     def text(self, view: ViewT) -> str:
         """What a report of text says."""

@@ -16,6 +16,10 @@ PAYLOAD_SCHEMA = 1
 """The form of stored traces and gold items; a reader knows every form up to its own."""
 
 
+FILE_SUFFIXES = (".json", ".jsonl", ".gz", ".zst", ".parquet", ".yaml", ".yml", ".txt", ".run")
+"""By these an argument is a file, also one that is not there, and no stored run."""
+
+
 class RunRecord(Struct, frozen=True, kw_only=True):
     """One stored run. It is incomplete until its last result and its scores are in.
 

@@ -12,6 +12,7 @@ import numpy as np
 from ragauge.errors import Place, RagaugeError
 from ragauge.files.open import PathLike, opened
 from ragauge.metrics.metric import Tally
+from ragauge.model.labels import LABELS
 from ragauge.model.metric_names import current_id
 from ragauge.model.options import Options
 from ragauge.model.scores import (
@@ -287,6 +288,12 @@ def from_document(data: bytes, name: str) -> Scores:
     if document.schema != SCHEMA:
         problem = f"has the schema `{document.schema}`, this version reads `{SCHEMA}`"
         raise _bad_scores(name, problem, "score the traces again with this version")
+    labels = {question.label for question in document.questions}
+    labels.update(*(question.labels for question in document.questions))
+    unknown = sorted(labels.difference(LABELS))
+    if unknown:
+        problem = f"has the label `{unknown[0]}`, which this version does not know"
+        raise _bad_scores(name, problem, f"labels are {', '.join(LABELS)}")
     _rename_metrics(document)
     parts = [part for named in document.slices.values() for part in named.values()]
     strange = [name for part in parts for name in part.metrics if name not in document.metrics]

@@ -17,19 +17,12 @@ from ragauge.model.verdict import Verdict
 from ragauge.text import plain
 
 Escape = Callable[[str], str]
-"""How text of others is made safe: `escaped`, or `unlinked` where a page is on the web."""
+"""How text of others is made safe: `escaped`, or `shortened` where a page has a limit."""
 
 # An underscore inside of a word is no mark in GitHub's Markdown, and ids are full of them.
 _MARKS = re.compile(r"([\\`*\[\]~$]|(?<![^\W_])_|_(?![^\W_]))")
 _BEGINNINGS = re.compile(r"^(?:(?=[#+=-])|(\d+)(?=[.)](?: |$)))")
 """Where a line would begin a heading or a list."""
-
-
-def escaped(text: str) -> str:
-    """Text that Markdown shows as it is; pipes are left to the tables, which escape them."""
-    safe = _MARKS.sub(r"\\\1", plain(text).strip())
-    safe = safe.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _BEGINNINGS.sub(r"\1\\", safe)
 
 
 _LINKS = re.compile(
@@ -44,13 +37,20 @@ _LINKS = re.compile(
 _LONGEST = 500
 
 
-def unlinked(text: str) -> str:
-    """Escaped text that links nowhere and calls nobody: an empty character parts what would.
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is, that links nowhere and calls nobody.
 
-    A backslash would not do: GitHub looks for people in the text that it has rendered.
+    An empty character parts what would be a link. A backslash would not do: GitHub looks for people
+    in the text that it has rendered. Pipes are left to the tables, which escape them.
     """
-    short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    return _LINKS.sub(r"\g<0>&#8203;", escaped(short))
+    safe = _MARKS.sub(r"\\\1", plain(text).strip())
+    safe = safe.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _LINKS.sub(r"\g<0>&#8203;", _BEGINNINGS.sub(r"\1\\", safe))
+
+
+def shortened(text: str) -> str:
+    """Escaped text of at most 500 characters, for pages that may not be larger than so many."""
+    return escaped(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
 
 
 def marker(name: str) -> str:

@@ -172,12 +172,13 @@ def _named(run: RunRecord) -> Iterator[None]:
 
 
 def scored_run(store: Store, gold: str, trace: str, name: str, **options: Any) -> RunRecord:
-    """Score a trace file and store the run under a name."""
+    """Score a trace file and store the run under its name, in a store that is gone at the end."""
     stored: list[RunRecord] = []
 
     def keep(scored: ScoredRun) -> None:
         if scored.scores.measured:
-            stored.append(store_run(store, scored, RunDescription(run_id=name, created_at="")))
+            description = RunDescription(run_id=name, created_at="", is_file=True)
+            stored.append(store_run(store, scored, description))
 
     score(gold, trace, keep=keep, **options)
     if not stored:

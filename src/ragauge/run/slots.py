@@ -10,6 +10,7 @@ from msgspec import Struct
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.model.gold import GoldItem
 from ragauge.model.target import TargetQuestion
+from ragauge.text import compiled_pattern
 
 Seeds = tuple[int, ...]
 FIELDS: dict[str, Callable[[GoldItem], Sequence[str | None]]] = {
@@ -156,8 +157,8 @@ def _test(text: str) -> Callable[[GoldItem], bool]:
     if match[2] == "=":
         return lambda item: value in field(item)
     try:
-        pattern = re.compile(value)
-    except re.error as error:
+        pattern = compiled_pattern(value)
+    except ValueError as error:
         raise RagaugeError.of(
             "usage", f"`{text}`: {error}", hint="what follows ~ is a regular expression"
         ) from error

@@ -6,6 +6,7 @@ score. Gates are made for the profile of the opened inputs, and given to the pla
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Literal
@@ -53,6 +54,7 @@ from ragauge.scoring.row_index import NO_LABELS, row_index
 from ragauge.scoring.scoring_run import InputFacts, ScoringPlan, ScoringRun, job_of
 from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.pack import SerialisedRows
+from ragauge.text import compiled_pattern
 
 if TYPE_CHECKING:
     from ragauge.scoring.remeasure import Remeasurer
@@ -176,6 +178,19 @@ def opened_inputs(
         )
 
 
+def _check_options(options: Options) -> None:
+    """Refuse readings that decide nothing."""
+    if not math.isfinite(options.relevance_level):
+        message = f"the relevance level must be a finite number, got {options.relevance_level}"
+        raise RagaugeError.of("usage", message, hint="grades are mostly 0, 1, 2 and 3")
+    for pattern in options.refusal_patterns:
+        try:
+            compiled_pattern(pattern, ignore_case=True)
+        except ValueError as error:
+            hint = "write it as Python's `re` takes it"
+            raise RagaugeError.of("usage", f"{error}", hint=hint) from error
+
+
 def scoring_plan(
     inputs: OpenedInputs,
     *,
@@ -193,6 +208,7 @@ def scoring_plan(
     `ranks` adds the reciprocal ranks without a cut-off, which comparisons ask for. `note_rows` is
     for a page that shows the traces.
     """
+    _check_options(options)
     profile, choice = inputs.profile, inputs.choice
     wanted = [profile.meant(name) for name in metrics]
     for gate in gates:

@@ -44,6 +44,7 @@ from ragauge.model.run import (
     ValueColumn,
 )
 from ragauge.store.packed_slices import UNREADABLE_SLICES, join_slices, split_slices
+from ragauge.store.runs import refuse_run_id
 from ragauge.store.stored_scores import deserialise_values, serialise_values
 
 if TYPE_CHECKING:
@@ -343,6 +344,16 @@ def _imported(store: Store, lines: _Lines, counts: ExportCounts, run_id: str | N
     if not readable(head.schema_version):
         raise _bad(lines.name, "it was exported by a newer ragauge: upgrade to read it")
     run = _run_of(head, run_id)
+    try:
+        refuse_run_id(run.run_id)
+    except RagaugeError as error:
+        if run_id is not None:
+            raise
+        hint = "give it another with --run-id NEW; nothing was imported"
+        message = error.problems[0].message
+        raise RagaugeError.of(
+            "bad-export", message, place=Place(lines.name, 1), hint=hint
+        ) from error
     with lines.blamed():
         evidence = _evidence_of(lines.one(EvidenceLine))
     gold = _gold_rows(run, lines)

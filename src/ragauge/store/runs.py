@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -30,7 +31,7 @@ from ragauge.model.payloads import (
     thaw_chunks,
     thaw_gold,
 )
-from ragauge.model.run import GoldRow, RunRecord, Scoring, Store
+from ragauge.model.run import FILE_SUFFIXES, GoldRow, RunRecord, Scoring, Store
 from ragauge.model.scores import MetricResult, Scores
 from ragauge.model.scores_document import from_document
 from ragauge.model.semantic import Semantic
@@ -75,7 +76,10 @@ def opened_store(url: str, *, create: bool = False) -> Iterator[Store]:
 
 
 class RunDescription(Struct, frozen=True, kw_only=True):
-    """How a run is to be stored: its name and what is said of the system it measured."""
+    """How a run is to be stored: its name and what is said of the system it measured.
+
+    `is_file` says that the id is the name of a file: in a store that is gone at the end.
+    """
 
     run_id: str | None = None
     suite: str = "default"
@@ -86,6 +90,7 @@ class RunDescription(Struct, frozen=True, kw_only=True):
     dirty: bool | None = None
     system: Mapping[str, Any] = {}
     created_at: str | None = None
+    is_file: bool = False
 
 
 def store_run(store: Store, scored: ScoredRun, description: RunDescription) -> RunRecord:
@@ -147,6 +152,8 @@ def keep_run(
 
     `system` says how the system under test is configured; secrets in it are not stored.
     """
+    if run_id is not None:
+        refuse_run_id(run_id)  # before the work is done
     description = RunDescription(
         run_id=run_id, suite=suite, tags=tags, system=system or {}, commit_hash=commit_hash
     )
@@ -178,6 +185,8 @@ def add_run(
     """
     for tag in description.tags:
         refuse_tag(tag)
+    if description.run_id is not None and not description.is_file:
+        refuse_run_id(description.run_id)
     created_at = now() if description.created_at is None else description.created_at
     stamp = created_at.replace("-", "").replace(":", "")
     rows = freeze_gold(items)
@@ -203,9 +212,6 @@ def begin_run(
     store: Store, run: RunRecord, gold: Sequence[GoldRow], chunks: Sequence[bytes], *, chosen: bool
 ) -> RunRecord:
     """Add the run with what it asks; an id that nobody chose gives way to one that is there."""
-    if run.run_id in (LATEST, BASELINE):
-        hint = f"`{LATEST}` and `{BASELINE}` have a meaning of their own"
-        raise RagaugeError.of("usage", f"`{run.run_id}` cannot be the id of a run", hint=hint)
     for attempt in range(2, 100):
         try:
             store.begin(run, gold=gold, chunks=chunks)
@@ -239,6 +245,27 @@ def _moment() -> datetime:
 def time_text(moment: datetime) -> str:
     """A time as it is stored: such texts sort as their times do."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+_RUN_ID = re.compile(r"[^\W_][\w.:+=@-]{0,199}")
+
+
+def refuse_run_id(run_id: str) -> None:
+    """Raise if a run could not be named by this id later: it would be an option, a file or a word.
+
+    The same for an id that was chosen on the command line, in Python, or by who exported the run.
+    """
+    if not _RUN_ID.fullmatch(run_id) or run_id in (LATEST, BASELINE):
+        shown = run_id if len(run_id) <= 60 else f"{run_id[:57]}..."
+        message = f"`{shown}` cannot be the id of a run"
+        hint = (
+            "an id is of letters, digits and . _ - : + = @, up to 200 of them, the first one a "
+            f"letter or a digit; `{LATEST}` and `{BASELINE}` have a meaning of their own"
+        )
+        raise RagaugeError.of("usage", message, hint=hint)
+    if os.path.splitext(run_id)[1] in (*FILE_SUFFIXES, ".html", ".htm"):
+        message = f"`{run_id}` cannot be the id of a run: it looks like the name of a file"
+        raise RagaugeError.of("usage", message, hint="write it without the suffix")
 
 
 def refuse_tag(tag: str) -> None:

@@ -46,6 +46,19 @@ class _Questions(Struct, kw_only=True):
     counts: dict[int, dict[str, int]]
     causes: dict[int, dict[str, int]] = {}
 
+    def check(self) -> None:
+        """Raise ValueError where the columns are not of one length, or of no known labels."""
+        count = len(self.qids)
+        columns = (self.turns, self.labels, self.gold, self.trace)
+        if any(len(column) != count for column in columns) or len(self.hashes) not in (0, count):
+            raise ValueError("its columns differ in length")
+        if any(not 0 <= code < len(LABELS) for code in self.labels):
+            raise ValueError("it has a label that this version does not know")
+        if any(not 0 <= place < count for place in (*self.counts, *self.causes)):
+            raise ValueError("it counts labels of no question")
+        if not all(self.causes.values()):
+            raise ValueError("it has causes without a name")
+
 
 def serialise_scores(
     scores: Scores, *, number: int, created_at: str
@@ -122,6 +135,7 @@ def deserialise_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: s
     try:
         data = zlib.decompress(scoring.questions)
         questions = msgspec.json.decode(data, type=_Questions)
+        questions.check()
         values = np.array(
             [deserialise_values(column.payload) for column in by_metric.values()], np.float64
         )

@@ -145,7 +145,7 @@ def _check_template(template: str) -> None:
     filled = _HOLE.sub("null", template)
     try:
         msgspec.json.decode(filled)
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise refused(
             f"the body is no JSON: {error}",
             'holes stand without quotes, as in {"q": {question}, "n": {k}}; '

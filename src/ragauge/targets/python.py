@@ -100,7 +100,7 @@ def _value(option: Any) -> Any:
     """An option as JSON where it is JSON: a number, true, a list; a text where it is not."""
     try:
         return msgspec.json.decode(option) if isinstance(option, str) else option
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         return option
 
 

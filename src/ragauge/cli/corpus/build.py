@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from ragauge.cli.options import WORKERS_OPTION, choice, say
+from ragauge.cli.streams import show_progress
 
 if TYPE_CHECKING:
     from ragauge.corpus.build import BuildResult
@@ -63,7 +64,7 @@ def COMMAND(  # noqa: N802
         )
     finally:
         if shows:
-            click.echo("\r\x1b[K", err=True, nl=False)
+            show_progress("")
     for line in _lines(built):
         click.echo(plain(line))
     for problem in built.skipped:
@@ -87,7 +88,7 @@ def _show_traceback(doc: str, text: str) -> None:
 
 def _progress(done: int, total: int) -> None:
     if done % 20 == 0 or done == total:
-        click.echo(f"\rparsed {done:,} of {total:,} files", err=True, nl=False)
+        show_progress(f"parsed {done:,} of {total:,} files")
 
 
 def _lines(built: BuildResult) -> list[str]:

@@ -8,6 +8,7 @@ import click
 
 from ragauge.cli.options import choice, whole_number
 from ragauge.cli.output import spare
+from ragauge.cli.streams import print_line
 
 if TYPE_CHECKING:
     from ragauge.corpus.chunking import ChunkBy, ChunkPolicy, SizeUnit
@@ -74,7 +75,7 @@ def COMMAND(  # noqa: N802
     spare(out, {"corpus": corpus})
     policy = _policy(by, unit, {name: value for name, value in sizes.items() if value is not None})
     for line in _write(corpus, out, policy, with_text=with_text):
-        click.echo(line)
+        print_line(line)
     return 0
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.output import spare
+from ragauge.cli.output import spare, spare_outputs
 from ragauge.cli.store_options import ANY_FORMAT
+from ragauge.cli.streams import print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +51,8 @@ def COMMAND(  # noqa: N802
 
     for option, file in (("-o", out), ("--review", review)):
         spare(file, {"old corpus": old, "new corpus": new}, option=option)
+    if review is not None:
+        spare_outputs(review, [out], option="--review")
     before, after = read_corpus(old), read_corpus(new)
     if not before.blocks:
         raise RagaugeError.of(
@@ -66,7 +69,7 @@ def COMMAND(  # noqa: N802
             **msgspec.to_builtins(migration.header),
             "review": msgspec.to_builtins(looked_at[:_MOST_SHOWN]),
         }
-        click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        print_json(document)
     else:
         written = [] if out is None else [f"wrote {out}"]
         for line in [*written, *_lines(migration.header), *_review(looked_at)]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragauge.cli.store_options import ANY_FORMAT
+from ragauge.cli.streams import print_json
 
 if TYPE_CHECKING:
     from ragauge.corpus.diff.redirects import Redirected, Redirects
@@ -52,7 +53,7 @@ def COMMAND(  # noqa: N802
             span = (written[1], int(written[2]), int(written[3]))
         answer = _of_span(redirects, name, span)
     if format_name == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
+        print_json(msgspec.to_builtins(answer))
         return 0
     for line in _lines(answer):
         click.echo(plain(line))

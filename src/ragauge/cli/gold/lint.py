@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import choice, print_json, read_config
+from ragauge.cli.options import choice, read_config
+from ragauge.cli.streams import print_json, print_line, print_lines
 
 if TYPE_CHECKING:
     from ragauge.gold.lint.check import LintReport
@@ -72,28 +73,27 @@ def _print(report: LintReport) -> None:
     from ragauge.gold.lint.rules import SEVERITIES
     from ragauge.model import phrases
 
-    _say(
+    print_line(
         f"{report.name}: {phrases.count(report.items, 'gold item')}, dialect {report.dialect}, "
         f"profile {report.profile}"
     )
     for note in report.notes:
-        _say(f"note: {note}")
+        print_line(f"note: {note}")
     for problem in report.problems:
-        _say(str(problem))
+        print_lines(str(problem).split("\n"))
     more = report.problem_count - len(report.problems)
     if more > 0:
-        _say(f"... and {more} more rows that cannot be read")
+        print_line(f"... and {more} more rows that cannot be read")
     for severity in SEVERITIES:
         findings = [finding for finding in report.findings if finding.severity == severity]
         for finding in findings[:_MOST]:
-            _say(finding.text(report.name))
+            print_lines(finding.text(report.name).split("\n"))
         if len(findings) > _MOST:
-            _say(f"... and {phrases.count(len(findings) - _MOST, f'more {severity}')}")
-    for line in _figures(report):
-        _say(line)
+            print_line(f"... and {phrases.count(len(findings) - _MOST, f'more {severity}')}")
+    print_lines(_figures(report))
     counts = [phrases.count(report.count(severity), severity) for severity in SEVERITIES]
     fine = not report.count("error") and not report.count("warning")
-    _say(f"ok: {', '.join(counts)}" if fine else ", ".join(counts))
+    print_line(f"ok: {', '.join(counts)}" if fine else ", ".join(counts))
 
 
 def _figures(report: LintReport) -> list[str]:
@@ -128,10 +128,3 @@ def _figures(report: LintReport) -> list[str]:
     if report.problem_count:
         lines.append(f"left out   {phrases.count(report.problem_count, 'row')} that cannot be read")
     return lines
-
-
-def _say(text: str) -> None:
-    from ragauge.text import plain
-
-    for line in text.split("\n"):
-        click.echo(plain(line))

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragauge.cli.options import print_json, whole_number
+from ragauge.cli.options import whole_number
 from ragauge.cli.output import spare
 from ragauge.cli.store_options import ANY_FORMAT
+from ragauge.cli.streams import print_json
 
 if TYPE_CHECKING:
     from ragauge.gold.negatives import ItemNegatives, Suggestions

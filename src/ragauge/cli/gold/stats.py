@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragauge.cli.options import print_json, read_config, screen
+from ragauge.cli.options import read_config, screen
 from ragauge.cli.store_options import ANY_FORMAT
+from ragauge.cli.streams import print_json
 
 if TYPE_CHECKING:
     from ragauge.gold.stats import GoldStats

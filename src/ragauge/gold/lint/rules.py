@@ -9,6 +9,7 @@ from msgspec import Struct
 from ragauge.codes import CODES
 from ragauge.errors import Place
 from ragauge.model.gold import GoldItem
+from ragauge.text import plain
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -38,11 +39,12 @@ class LintFinding(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def text(self, file: str) -> str:
         """The finding as it is printed, like any problem of a file."""
         qid = self.qid if self.turn is None else f"{self.qid} turn {self.turn}"
-        return (
-            f"{self.severity}[{self.rule}]: {self.message}\n"
-            f"  --> {Place(file, self.line, qid)}\n"
-            f"  hint: {self.hint}"
+        lines = (
+            f"{self.severity}[{self.rule}]: {self.message}",
+            f"  --> {Place(file, self.line, qid)}",
+            f"  hint: {self.hint}",
         )
+        return "\n".join(map(plain, lines))
 
 
 def _rules(severity: Severity, *entries: tuple[str, str, str]) -> dict[str, LintRule]:

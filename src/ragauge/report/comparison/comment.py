@@ -7,7 +7,7 @@ import msgspec
 from ragauge.model.comparison import Comparison, ComparisonReport, ComparisonView
 from ragauge.report import markdown
 from ragauge.report.comparison import markdown_parts, sentences
-from ragauge.report.markdown import MarkdownSection, folded, section, text_within, unlinked
+from ragauge.report.markdown import MarkdownSection, folded, section, shortened, text_within
 
 MOST_BYTES = 32_000
 """GitHub takes 65,536 characters, and one comment may hold scores and a comparison."""
@@ -20,17 +20,17 @@ def _text(view: ComparisonView) -> str:
     head = comparison.run_b
     opening = (
         markdown.marker(head.suite or head.profile),
-        *markdown_parts.opening(view, "###", unlinked),
+        *markdown_parts.opening(view, "###", shortened),
     )
     groups = sentences.groups(msgspec.structs.replace(view, full=False), _ROWS)
     tables = [
-        (markdown_parts.group_title(group), markdown_parts.questions(group, unlinked, _SIDES))
+        (markdown_parts.group_title(group), markdown_parts.questions(group, shortened, _SIDES))
         for group in groups
     ]
-    notes = markdown_parts.notes(comparison, unlinked)
+    notes = markdown_parts.notes(comparison, shortened)
     sections = [
         MarkdownSection(title="the headline", head=opening),
-        section("the gates", markdown_parts.gates(comparison, unlinked)),
+        section("the gates", markdown_parts.gates(comparison, shortened)),
         section("the metrics", _deltas(comparison)),
         # Regressions first; each table is cut by itself.
         *(section(title, folded(title, lines)) for title, lines in tables),
@@ -38,7 +38,7 @@ def _text(view: ComparisonView) -> str:
         section("the notes", [*notes, ""] if notes else []),
         MarkdownSection(
             title="what was left out",
-            head=(unlinked(markdown_parts.sentence(sentences.left_out_line(comparison))), ""),
+            head=(shortened(markdown_parts.sentence(sentences.left_out_line(comparison))), ""),
         ),
     ]
     return text_within(sections, MOST_BYTES)
@@ -48,9 +48,9 @@ def _deltas(comparison: Comparison) -> list[str]:
     deltas = sentences.shown_deltas(comparison.deltas)
     if not deltas:
         return ["No metric has a value in either run.", ""]
-    lost_lines = [f"- {unlinked(line)}" for line in sentences.lost_lines(deltas)]
+    lost_lines = [f"- {shortened(line)}" for line in sentences.lost_lines(deltas)]
     return [
-        *markdown_parts.delta_table(deltas, _SIDES, unlinked),
+        *markdown_parts.delta_table(deltas, _SIDES, shortened),
         markdown_parts.legend(deltas, _SIDES),
         "",
         *([*lost_lines, ""] if lost_lines else []),
@@ -61,7 +61,7 @@ def _causes(comparison: Comparison) -> list[str]:
     if not comparison.causes:
         return []
     title = f"Why it may differ ({len(comparison.causes)})"
-    return folded(title, markdown_parts.causes(comparison, _ROWS, unlinked))
+    return folded(title, markdown_parts.causes(comparison, _ROWS, shortened))
 
 
 REPORT = ComparisonReport(

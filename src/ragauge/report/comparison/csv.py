@@ -10,6 +10,9 @@ from ragauge.report.question_columns import compared_columns
 REPORT = ComparisonReport(
     name="csv",
     title="the kinds, ranks and labels of each question",
-    content=lambda view: as_csv(compared_columns(view.comparison), decimals=DECIMALS),
+    syntax="csv",
+    content=lambda view: as_csv(
+        compared_columns(view.comparison), decimals=DECIMALS, raw=view.raw_csv
+    ),
     suffixes=(".csv",),
 )

@@ -54,4 +54,6 @@ def _question(group: QuestionGroup, query: QueryComparison, level: Level) -> str
     return command(level, f"{name}: {change}", title=f"ragauge: {group.about} {group.kind}")
 
 
-REPORT = ComparisonReport(name="github", title="annotations for GitHub Actions", content=_text)
+REPORT = ComparisonReport(
+    name="github", title="annotations for GitHub Actions", syntax="commands", content=_text
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragauge.model.comparison import ComparisonReport, ComparisonView
 from ragauge.report.comparison import markdown_parts, sentences
-from ragauge.report.markdown import MarkdownSection, section, text_within, unlinked
+from ragauge.report.markdown import MarkdownSection, section, shortened, text_within
 
 MOST_BYTES = 500_000
 """A step may write 1 MiB, and may hold the scores of a run and a comparison."""
@@ -15,16 +15,16 @@ def _text(view: ComparisonView) -> str:
     comparison = view.comparison
     left_out = markdown_parts.sentence(sentences.left_out_line(comparison))
     causes = markdown_parts.causes(
-        comparison, len(comparison.causes) if view.full else _ROWS, unlinked
+        comparison, len(comparison.causes) if view.full else _ROWS, shortened
     )
-    notes = markdown_parts.notes(comparison, unlinked)
+    notes = markdown_parts.notes(comparison, shortened)
     groups = sentences.groups(view, _ROWS)
     sections = [
         MarkdownSection(
-            title="the headline", head=tuple(markdown_parts.opening(view, "##", unlinked))
+            title="the headline", head=tuple(markdown_parts.opening(view, "##", shortened))
         ),
-        section("the gates", markdown_parts.gates(comparison, unlinked)),
-        section("the metrics", ["### Metrics", "", *markdown_parts.deltas(comparison, unlinked)]),
+        section("the gates", markdown_parts.gates(comparison, shortened)),
+        section("the metrics", ["### Metrics", "", *markdown_parts.deltas(comparison, shortened)]),
         section("the counts", ["### Questions", "", *markdown_parts.kind_lines(view)]),
         *(
             section(
@@ -32,7 +32,7 @@ def _text(view: ComparisonView) -> str:
                 [
                     f"#### {markdown_parts.group_title(group)}",
                     "",
-                    *markdown_parts.questions(group, unlinked),
+                    *markdown_parts.questions(group, shortened),
                 ],
             )
             for group in groups
@@ -44,8 +44,8 @@ def _text(view: ComparisonView) -> str:
             [
                 "### What was compared",
                 "",
-                *markdown_parts.runs(comparison, unlinked),
-                unlinked(left_out),
+                *markdown_parts.runs(comparison, shortened),
+                shortened(left_out),
                 "",
             ],
         ),

@@ -15,6 +15,7 @@ def _text(view: ComparisonView) -> str:
 REPORT = ComparisonReport(
     name="html",
     title="one page for the browser, with both ranked lists of every question",
+    syntax="xml",
     content=_text,
     suffixes=(".html",),
     detailed=True,

@@ -105,6 +105,7 @@ def _query(query: QueryComparison) -> QueryComparison:
 REPORT = ComparisonReport(
     name="json",
     title="the comparison with every question, with a versioned schema",
+    syntax="json",
     content=lambda view: json_text(_document(view)),
     suffixes=(".json",),
 )

@@ -75,6 +75,7 @@ def _case(group: QuestionGroup, query: QueryComparison) -> Case:
 REPORT = ComparisonReport(
     name="junit",
     title="JUnit XML: a test for each gate, regression and loss",
+    syntax="xml",
     content=_text,
     suffixes=(".xml",),
 )

@@ -61,13 +61,18 @@ def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
 
 
 def _print_deltas(console: Console, view: ComparisonView) -> None:
+    from rich.text import Text
+
     deltas = sentences.shown_deltas(view.comparison.deltas)
     rows = [_cells(delta) for delta in deltas]
     heads = _fitting(rows, view.width)
     if heads:
         table = _table(*heads, right=tuple(heads[1:]))
         for delta, row in zip(deltas, rows, strict=True):
-            table.add_row(*row[:3], _colored(row[3], delta), *row[4 : len(heads)])
+            # A string would lose the line ends that were set here.
+            cells = [Text(cell) for cell in row[: len(heads)]]
+            cells[3] = _colored(row[3], delta)
+            table.add_row(*cells)
         console.print(table)
     else:
         for delta in deltas:

@@ -100,6 +100,7 @@ def _svg(badge: _BadgeMessage) -> str:
 REPORT = Report(
     name="badge",
     title="a badge with the verdict, as SVG",
+    syntax="xml",
     content=lambda view: _svg(_message(view)),
     suffixes=(".svg",),
     public=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ragauge.model import phrases
 from ragauge.model.report import Report, View
 from ragauge.report import markdown
-from ragauge.report.markdown import MarkdownSection, folded, more, section, text_within, unlinked
+from ragauge.report.markdown import MarkdownSection, folded, more, section, shortened, text_within
 
 MOST_BYTES = 32_000
 """GitHub takes 65,536 characters, and one comment may hold scores and a comparison."""
@@ -16,17 +16,17 @@ def _text(view: View) -> str:
     scores, verdict = view.scores, view.verdict
     opening = (
         markdown.marker(scores.profile),
-        f"### ragauge: {unlinked(phrases.verdict_headline(verdict))}",
+        f"### ragauge: {shortened(phrases.verdict_headline(verdict))}",
         "",
-        unlinked(f"{phrases.run_summary(scores).capitalize()}."),
+        shortened(f"{phrases.run_summary(scores).capitalize()}."),
         "",
     )
     listed_metrics = phrases.listed_metrics(scores, verdict)
-    metrics = markdown.metrics(scores, verdict, unlinked)
-    warnings = [*markdown.warnings(scores, unlinked), ""] if scores.warnings else []
+    metrics = markdown.metrics(scores, verdict, shortened)
+    warnings = [*markdown.warnings(scores, shortened), ""] if scores.warnings else []
     sections = [
         MarkdownSection(title="the verdict", head=opening),
-        section("the gates", markdown.gates(verdict, unlinked)),
+        section("the gates", markdown.gates(verdict, shortened)),
         section(
             "the warnings",
             folded(f"Warnings ({len(scores.warnings)})", warnings) if warnings else [],
@@ -39,7 +39,7 @@ def _text(view: View) -> str:
 
 def _questions(view: View) -> list[str]:
     bad = phrases.questions_needing_attention(view.scores)
-    lines = markdown.questions(bad[:_QUESTIONS], unlinked)
+    lines = markdown.questions(bad[:_QUESTIONS], shortened)
     lines += more(len(bad) - _QUESTIONS)
     return folded(f"Questions to look at ({len(bad)})", lines) if bad else []
 

@@ -64,6 +64,7 @@ def _of(values: PerQuestion, metric: str) -> Any:
 REPORT = Report(
     name="compact",
     title="the short JSON of the WFGY chunking eval page's prompt",
+    syntax="json",
     content=_text,
     needs=NEEDS,
     public=True,

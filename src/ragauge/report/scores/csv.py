@@ -10,7 +10,8 @@ from ragauge.report.question_columns import question_columns
 REPORT = Report(
     name="csv",
     title="the values of each question",
-    content=lambda view: as_csv(question_columns(view.scores), decimals=DECIMALS),
+    syntax="csv",
+    content=lambda view: as_csv(question_columns(view.scores), decimals=DECIMALS, raw=view.raw_csv),
     suffixes=(".csv",),
     public=True,
 )

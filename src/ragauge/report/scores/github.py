@@ -61,6 +61,7 @@ def _question(question: QuestionResult, level: Level) -> str:
 REPORT = Report(
     name="github",
     title="annotations for GitHub Actions, at the lines of the gold set",
+    syntax="commands",
     content=_text,
     public=True,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ragauge.model import phrases
 from ragauge.model.report import Report, View
 from ragauge.report import markdown
-from ragauge.report.markdown import MarkdownSection, folded, more, section, text_within, unlinked
+from ragauge.report.markdown import MarkdownSection, folded, more, section, shortened, text_within
 
 MOST_BYTES = 500_000
 """A step may write 1 MiB, and may hold the scores of a run and a comparison."""
@@ -16,19 +16,19 @@ _SLICES = 20
 
 def _text(view: View) -> str:
     scores, verdict = view.scores, view.verdict
-    title = f"## ragauge: {unlinked(phrases.verdict_headline(verdict))}"
-    opening = unlinked(f"{phrases.run_summary(scores).capitalize()}.")
+    title = f"## ragauge: {shortened(phrases.verdict_headline(verdict))}"
+    opening = shortened(f"{phrases.run_summary(scores).capitalize()}.")
     parts = 10**6 if view.full else _SLICES
-    warnings = markdown.warnings(scores, unlinked)
-    tables = markdown.slice_tables(scores, verdict, parts, unlinked)
+    warnings = markdown.warnings(scores, shortened)
+    tables = markdown.slice_tables(scores, verdict, parts, shortened)
     sections = [
         MarkdownSection(title="the verdict", head=(title, "", opening, "")),
-        section("the gates", markdown.gates(verdict, unlinked)),
-        section("the metrics", markdown.metrics(scores, verdict, unlinked)),
+        section("the gates", markdown.gates(verdict, shortened)),
+        section("the metrics", markdown.metrics(scores, verdict, shortened)),
         *_questions(view),
         section("the warnings", ["### Warnings", "", *warnings, ""] if warnings else []),
         *(
-            section(f"the slices by {unlinked(name)}", [f"#{lines[0]}", *lines[1:]])
+            section(f"the slices by {shortened(name)}", [f"#{lines[0]}", *lines[1:]])
             for name, lines in tables.items()
         ),
     ]
@@ -41,7 +41,7 @@ def _questions(view: View) -> list[MarkdownSection]:
     if not bad:
         return []
     listed = bad if view.full else bad[:_QUESTIONS]
-    lines = markdown.questions(listed, unlinked)
+    lines = markdown.questions(listed, shortened)
     lines += more(len(bad) - len(listed))
     title = f"Look at ({len(bad)})"
     whole = [f"### {title}", "", *lines] if len(listed) <= _UNFOLDED else folded(title, lines)

@@ -81,4 +81,6 @@ def _gate(entry: VerdictEntry, gold: FileLocation) -> dict[str, Any]:
     return _finding("gate", description, _GATES[entry.outcome], location, key)
 
 
-REPORT = Report(name="gitlab", title="code quality JSON for GitLab", content=_text, public=True)
+REPORT = Report(
+    name="gitlab", title="code quality JSON for GitLab", syntax="json", content=_text, public=True
+)

@@ -16,6 +16,7 @@ def _text(view: View) -> str:
 REPORT = Report(
     name="html",
     title="one page for the browser, with every question",
+    syntax="xml",
     content=_text,
     suffixes=(".html",),
     public=True,

@@ -8,6 +8,7 @@ from ragauge.model.scores_document import json_text, to_document
 REPORT = Report(
     name="json",
     title="the scores document, with a versioned schema",
+    syntax="json",
     content=lambda view: json_text(to_document(view.scores, view.verdict, full=view.full)),
     suffixes=(".json",),
     public=True,

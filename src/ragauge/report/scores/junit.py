@@ -93,6 +93,7 @@ def _values(
 REPORT = Report(
     name="junit",
     title="JUnit XML: a test for each gate and each failing question",
+    syntax="xml",
     content=_text,
     suffixes=(".xml",),
     public=True,

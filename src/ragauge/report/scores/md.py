@@ -15,9 +15,9 @@ def _text(view: View) -> str:
     bad = phrases.questions_needing_attention(scores)
     listed = bad if view.full else bad[:_QUESTIONS]
     lines = [
-        f"# ragauge: {phrases.verdict_headline(view.verdict)}",
+        f"# ragauge: {markdown.escaped(phrases.verdict_headline(view.verdict))}",
         "",
-        f"{phrases.run_summary(scores).capitalize()}.",
+        f"{markdown.escaped(phrases.run_summary(scores).capitalize())}.",
         "",
         *markdown.gates(view.verdict),
         *markdown.metrics(scores, view.verdict),

@@ -39,4 +39,6 @@ def _text(view: View) -> str:
     return json_text(document)
 
 
-REPORT = Report(name="ship", title="the JSON of the WFGY eval page, key by key", content=_text)
+REPORT = Report(
+    name="ship", title="the JSON of the WFGY eval page, key by key", syntax="json", content=_text
+)

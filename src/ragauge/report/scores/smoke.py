@@ -15,6 +15,11 @@ def _yes(value: bool) -> str:
     return "true" if value else "false"
 
 
+def _cell(qid: str) -> str:
+    """An id as the source prints it, unless it would end the cell, be a mark or call somebody."""
+    return markdown.escaped(qid).replace("|", "\\|")
+
+
 def _text(view: View) -> str:
     lines = [
         "# RAG Quality Report",
@@ -33,7 +38,7 @@ def _text(view: View) -> str:
         "|-----|----------|-----|---------|-------|",
     ]
     lines += [
-        f"| {row.qid} | {_yes(row.answered)} | {_yes(row.hit)} | {_yes(row.refused)} "
+        f"| {_cell(row.qid)} | {_yes(row.answered)} | {_yes(row.hit)} | {_yes(row.refused)} "
         f"| **{row.label}** |"
         for row in view.scores.rows
     ]

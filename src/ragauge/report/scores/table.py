@@ -58,10 +58,10 @@ def _text(view: View) -> str:
     for dimension, parts in phrases.listed_slices(scores).items():
         console.print()
         heads = [phrases.metric_head(column) for column in columns]
-        slices = table(dimension, "n", *heads, right=("n", *heads))
+        slices = table(plain(dimension), "n", *heads, right=("n", *heads))
         for name, part in list(parts.items())[: len(parts) if view.full else _SLICES]:
             values = [part.value(metric) for metric in columns]
-            slices.add_row(plain(name), str(part.n), *(phrases.number(value) for value in values))
+            slices.add_row(name, str(part.n), *(phrases.number(value) for value in values))
         console.print(slices)
         if len(parts) > _SLICES and not view.full:
             console.print(f"... and {len(parts) - _SLICES} more; --full shows all")
@@ -75,7 +75,7 @@ def _text(view: View) -> str:
         for question in listed:
             name = phrases.question_name(question.qid, question.turn)
             why = [question.cause or ""] if has_causes else []
-            questions.add_row(name, question.label, *why, plain(question.trace or question.gold))
+            questions.add_row(name, question.label, *why, question.trace or question.gold)
         console.print(questions)
     console.print()
     console.print(Text(phrases.verdict_headline(verdict), style=f"bold {COLORS[verdict.status]}"))

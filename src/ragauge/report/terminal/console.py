@@ -14,14 +14,20 @@ COLORS = {"pass": "green", "review": "yellow", "fail": "red", "not-evaluable": "
 """The colour of each status."""
 
 
+class StyledText(str):
+    """Text whose escape sequences are our own: colours, around text that was cleaned."""
+
+    __slots__ = ()
+
+
 class Screen:
     """Collects what is printed for a screen of some width, in colour or without."""
 
     def __init__(self, width: int, *, color: bool) -> None:
-        from rich.console import Console
+        from ragauge.report.terminal.safe_console import SafeConsole
 
         self._buffer = io.StringIO()
-        self.console: Console = Console(
+        self.console: Console = SafeConsole(
             file=self._buffer,
             width=width,
             force_terminal=color,
@@ -33,10 +39,10 @@ class Screen:
             color_system="standard" if color else None,
         )
 
-    def text(self) -> str:
+    def text(self) -> StyledText:
         """What was printed, without blanks at the ends of lines, and with a newline behind it."""
         lines = self._buffer.getvalue().split("\n")
-        return "\n".join(line.rstrip() for line in lines).rstrip("\n") + "\n"
+        return StyledText("\n".join(line.rstrip() for line in lines).rstrip("\n") + "\n")
 
 
 def plain_table(
@@ -51,9 +57,10 @@ def plain_table(
     Columns of `right` are aligned there, as numbers are, and those of `whole` are never wrapped.
     """
     from rich import box
-    from rich.table import Table
 
-    table = Table(
+    from ragauge.report.terminal.safe_console import SafeTable
+
+    table = SafeTable(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, expand=False, padding=padding
     )
     for head in heads:

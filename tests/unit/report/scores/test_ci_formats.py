@@ -482,9 +482,9 @@ def test_pages_neutralise_text_of_others(name: str) -> None:
     ],
 )
 def test_what_links_by_itself_is_parted(given: str, made: str) -> None:
-    from ragauge.report.markdown import unlinked
+    from ragauge.report.markdown import shortened
 
-    assert unlinked(given) == made
+    assert shortened(given) == made
 
 
 def test_a_comment_begins_with_its_marker() -> None:
@@ -730,9 +730,9 @@ def test_any_text_is_one_command(name: str, told: str) -> None:
 @given(ANY, ANY)
 def test_any_text_is_one_cell(name: str, told: str) -> None:
     """A row of a table keeps its two cells, and no element comes of the text."""
-    from ragauge.report.markdown import table, unlinked
+    from ragauge.report.markdown import shortened, table
 
-    page = rendered("\n".join(table(["a", "b"], [(unlinked(name), unlinked(told))])))
+    page = rendered("\n".join(table(["a", "b"], [(shortened(name), shortened(told))])))
     assert page.count("<td>") == 2
     tags = set(re.findall(r"<([a-z0-9]+)", page))
     assert tags == {"table", "thead", "tbody", "tr", "th", "td"}

@@ -23,7 +23,13 @@ NASTY = [
 ]  # fmt: skip
 
 
-def printed(qids: list[str], values: list[float], turns: list[int | None] | None = None) -> str:
+def printed(
+    qids: list[str],
+    values: list[float],
+    turns: list[int | None] | None = None,
+    *,
+    raw_csv: bool = False,
+) -> str:
     """The report on made-up values of one metric."""
     tally = Tally(**dict.fromkeys(
         ("gold", "gold_duplicates", "gold_skipped", "traces", "trace_skipped", "unknown",
@@ -43,7 +49,7 @@ def printed(qids: list[str], values: list[float], turns: list[int | None] | None
     )  # fmt: skip
     verdict = Verdict(status="pass", exit_code=0, gates=(), blocks=())  # type: ignore[arg-type]
     return report("csv").text(
-        View(scores=scores, verdict=verdict, profile=profile("all"), full=False)
+        View(scores=scores, verdict=verdict, profile=profile("all"), full=False, raw_csv=raw_csv)
     )
 
 
@@ -86,9 +92,20 @@ IDS = [
 
 def test_ids_come_back_as_they_were() -> None:
     """Any reader of CSV gets the same ids: commas, quotes and line ends are quoted."""
-    rows = parsed(printed(IDS, [0.5] * len(IDS)))
-    assert [row["qid"] for row in rows] == IDS
+    ids = [*IDS, "=1+1"]
+    rows = parsed(printed(ids, [0.5] * len(ids), raw_csv=True))
+    assert [row["qid"] for row in rows] == ids
     assert {row["m"] for row in rows} == {"0.5000"}
+
+
+def test_ids_that_a_spreadsheet_runs_become_texts_and_numbers_stay_numbers() -> None:
+    rows = parsed(printed([*IDS, "=1+1", "-0.5"], [-0.25] * (len(IDS) + 2)))
+    assert [row["qid"] for row in rows] == [
+        *(f"'{qid}" if qid == "\ttab" else qid for qid in IDS),
+        "'=1+1",
+        "-0.5",
+    ]
+    assert {row["m"] for row in rows} == {"-0.2500"}
 
 
 def test_only_ids_that_need_quotes_have_them() -> None:
