@@ -174,6 +174,10 @@ bad-gzip: a compressed file is damaged
     It could not be unpacked to its end.
 bad-zstd: a file packed with zstd is damaged
     It could not be unpacked to its end.
+unpacked-too-large: a packed file unpacks to far more than its size
+    It would take more than 2 GiB on the disk and more than 500 times its own size, which traces
+    hardly do: rows that differ in their id alone pack about 130 : 1. If it is meant, unpack it
+    yourself, or raise RAGAUGE_UNPACK_LIMIT (such as 8GiB) or RAGAUGE_UNPACK_RATIO (such as 2000).
 bad-parquet: a Parquet file is damaged, or a value in it has no JSON form
     Rows are read as JSON objects, and the line that is named is the number of the row. NaN,
     infinity and bytes that are not UTF-8 have no place there.

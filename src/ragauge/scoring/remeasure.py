@@ -7,7 +7,6 @@ Recorded and new values are never mixed: with an embedder, a hit or a citation w
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
@@ -22,6 +21,7 @@ from ragauge.embed.measure import Measurer, is_same_model, open_measurer
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.fields import FieldError, Row
 from ragauge.files.ranges import Source
+from ragauge.files.temporary_file import temporary_file
 from ragauge.formats.detect import FormatChoice
 from ragauge.formats.json_rows import decode_row
 from ragauge.formats.load import name_of, rows_of
@@ -299,17 +299,16 @@ def measured_traces(
             trace if trace.line is not None else replace(trace, line=place)
             for place, trace in enumerate(traces_in_memory(traces), 1)
         )
-    handle, path = tempfile.mkstemp(prefix="ragauge-")
-    stack.callback(os.unlink, path)
+    measured = stack.enter_context(temporary_file())
     encode = msgspec.json.Encoder().encode
     size = 0
-    with os.fdopen(handle, "wb") as file:
-        for trace in remeasurer.traces(recorded):
-            size += file.write(encode(trace) + b"\n")
+    for trace in remeasurer.traces(recorded):
+        size += measured.file.write(encode(trace) + b"\n")
+    measured.file.flush()
     name = name_of(traces, source, "<traces>")
     file_notes = () if source is None else [f"{name}: {note}" for note in source.notes]
     return TraceFile(
-        Source(name, path, 0, size, "lines" if size else "empty", ()),
+        Source(name, measured.path, 0, size, "lines" if size else "empty", ()),
         stored_engine(stack, -(-size // 1024), workers),
         stored=True,
         notes=[*file_notes, *remeasurer.notes()],
