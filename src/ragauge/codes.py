@@ -143,6 +143,10 @@ field-conflict: two spellings of one field disagree
 duplicate-qid: two gold items have the same id
     Under the profiles ship and smoke the last one wins, as in their sources, and the report counts
     it. Everywhere else it is an error, because nobody can tell which answer was meant.
+duplicate-key: an object of a gold item has a key twice
+    Decoders of JSON and YAML take the last of the two and drop the other, so evidence would be lost
+    without a word. Under the profiles ship and smoke it is a warning, since their sources take the
+    last. In traces the last wins too: `ragauge validate` counts them.
 mixed-units: offsets of different units meet
     Bytes and characters agree only in plain ASCII; comparing one with the other would move every
     place behind the first accent. Use bytes of the UTF-8 text everywhere, or say unit: char

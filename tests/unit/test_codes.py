@@ -289,6 +289,9 @@ RECIPES: dict[str, Recipe] = {
     "missing-field": scored(gold=[{"question": "What?"}]),
     "field-conflict": scored("--profile", "all", trace=[{"qid": "A1", "id": "A2"}]),
     "duplicate-qid": scored("--profile", "all", gold=GOLD * 2),
+    "duplicate-key": scored(
+        "--profile", "all", gold=b'{"qid": "A1", "relevant": ["x"], "relevant": ["y"]}'
+    ),
     "mixed-units": scored(
         gold=[{"qid": "A1", "relevant": [PLACE, {**PLACE, "unit": "char"}]}], trace=TRACES[:1]
     ),

@@ -18,7 +18,8 @@ _MOST_AT_ONCE = 32 * 1024 * 1024
 _SMALL_COLUMN = 16 * 1024 * 1024
 _DAMAGED = "the file is damaged or was not written to its end; make it again"
 
-_encode_lines = msgspec.json.Encoder(decimal_format="number").encode_lines
+_encoder = msgspec.json.Encoder(decimal_format="number")
+_encode, _encode_lines = _encoder.encode, _encoder.encode_lines
 
 
 def missing_extra(extra: str, package: str, name: str) -> RagaugeError:
@@ -52,6 +53,7 @@ def parquet_lines(file: BinaryIO, name: str) -> Iterator[bytes]:
         columns = [_column(field, name) for field in table.schema_arrow]
         if not columns:
             raise _bad_parquet(name, f"`{name}` has no columns", "write the fields as columns")
+        _refuse_equal_names(columns, name)
         first, rows = 1, _batch_rows(table.metadata)
         for group in range(table.metadata.num_row_groups):
             part = parquet.ParquetFile(
@@ -69,6 +71,14 @@ def parquet_lines(file: BinaryIO, name: str) -> Iterator[bytes]:
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
         message = f"`{name}` cannot be read: {first_line(error)}"
         raise _bad_parquet(name, message, _DAMAGED) from error
+
+
+def _refuse_equal_names(columns: list[_ParquetColumn], name: str) -> None:
+    names = [column.name for column in columns]
+    twice = [one for place, one in enumerate(names) if one in names[:place]]
+    if twice:
+        message = f"two columns of `{name}` are called `{twice[0]}`"
+        raise _bad_parquet(name, message, "keep one of them, or give it another name")
 
 
 def _small_texts(group: Any) -> list[str]:
@@ -215,9 +225,9 @@ def _converter(kind: Any) -> Callable[[Any], Any] | None:
         return None if inner is None else lambda values: _convert_all(values, inner)
     if types.is_map(kind):
         key, item = _converter(kind.key_type), _converter(kind.item_type)
-        return lambda pairs: {
-            _map_key(name, key): _convert_all([value], item)[0] for name, value in pairs
-        }
+        return lambda pairs: _map_object(
+            [(_map_key(name, key), _convert_all([value], item)[0]) for name, value in pairs]
+        )
     if types.is_struct(kind):
         fields = {field.name: _converter(field.type) for field in kind}
         return lambda row: {
@@ -241,6 +251,15 @@ def finite(value: float) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{number} is not a number that JSON has")
     return number
+
+
+def _map_object(pairs: list[tuple[str, Any]]) -> Any:
+    """The object of a map. A key that stands twice does so in JSON too, where rows are judged."""
+    mapping = dict(pairs)
+    if len(mapping) == len(pairs):
+        return mapping
+    members = (_encode(name) + b":" + _encode(value) for name, value in pairs)
+    return msgspec.Raw(b"{" + b",".join(members) + b"}")
 
 
 def _map_key(key: Any, convert: Callable[[Any], Any] | None) -> str:

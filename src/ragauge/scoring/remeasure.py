@@ -23,9 +23,9 @@ from ragauge.files.fields import FieldError, Row
 from ragauge.files.ranges import Source
 from ragauge.files.temporary_file import temporary_file
 from ragauge.formats.detect import FormatChoice
-from ragauge.formats.json_rows import decode_row
+from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.load import name_of, rows_of
-from ragauge.formats.loaded import LoadedRows
+from ragauge.formats.loaded import LoadedRows, duplicate_key_notes
 from ragauge.formats.traces import RowReader
 from ragauge.model.chunk import Chunk
 from ragauge.model.embedder import Embedding
@@ -306,7 +306,9 @@ def measured_traces(
         size += measured.file.write(encode(trace) + b"\n")
     measured.file.flush()
     name = name_of(traces, source, "<traces>")
-    file_notes = () if source is None else [f"{name}: {note}" for note in source.notes]
+    notes = [] if source is None else list(source.notes)
+    notes += duplicate_key_notes(len(problems.duplicate_keys), problems.duplicate_keys)
+    file_notes = [f"{name}: {note}" for note in notes]
     return TraceFile(
         Source(name, measured.path, 0, size, "lines" if size else "empty", ()),
         stored_engine(stack, -(-size // 1024), workers),
@@ -317,10 +319,11 @@ def measured_traces(
 
 
 class _RowProblems:
-    """The first rows that could not be read, and how many there are."""
+    """The first rows that could not be read, how many there are, and rows with a key twice."""
 
     def __init__(self) -> None:
         self.listed: list[Problem] = []
+        self.duplicate_keys: list[tuple[int, str]] = []
         self.count = 0
 
     def add(self, problem: Problem) -> None:
@@ -337,6 +340,8 @@ def _read(source: Source, choice: FormatChoice, problems: _RowProblems) -> Itera
         try:
             row = decode_row(data, cut=cut, overlong=overlong)
             yield reader.trace(row, line)
+            if (duplicate := duplicate_key_error(data)) is not None:
+                problems.duplicate_keys.append((line, duplicate.message))
         except FieldError as failure:
             problems.add(reader.problem(failure, row, Place(source.name, line)))
 
