@@ -178,7 +178,7 @@ bad-gzip: a compressed file is damaged
     It could not be unpacked to its end.
 bad-zstd: a file packed with zstd is damaged
     It could not be unpacked to its end.
-unpacked-too-large: a packed file unpacks to far more than its size
+unpacks-too-large: a packed file unpacks to far more than its size
     It would take more than 2 GiB on the disk and more than 500 times its own size, which traces
     hardly do: rows that differ in their id alone pack about 130 : 1. If it is meant, unpack it
     yourself, or raise RAGAUGE_UNPACK_LIMIT (such as 8GiB) or RAGAUGE_UNPACK_RATIO (such as 2000).

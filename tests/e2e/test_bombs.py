@@ -60,7 +60,7 @@ def test_a_bomb_writes_no_more_than_its_limit(tmp_path: Path, pack: object, text
     )
     *said, written = done.stderr.splitlines()
     assert done.returncode == 3, done.stderr
-    code = "unpacked-too-large" if limits else "line-too-long"
+    code = "unpacks-too-large" if limits else "line-too-long"
     assert said[0].startswith(f"error[{code}]: "), done.stderr
     assert int(written) < LIMIT + 2 * MIB
     assert list(spool.iterdir()) == []

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.corpus import anchors
+from ragauge.corpus.canonical_text import lines_of
 from ragauge.corpus.parsers import markdown, pdf_blocks, rst
 from ragauge.formats import fast_rows
 from ragauge.formats.trec import lines
@@ -68,7 +69,7 @@ TITLE = re.compile(r"""^title:[ \t]+(["']?)(.*?)\1[ \t]*$""", re.MULTILINE)
 @examples(500)
 def test_titles_of_front_matter_are_those_of_the_pattern(text: str) -> None:
     """Quotes around a title are no part of it."""
-    match = TITLE.search("\n".join(markdown.lines_of(text)))
+    match = TITLE.search("\n".join(lines_of(text)))
     assert markdown._front_title(text) == (match[2].strip() if match else None)
 
 

@@ -302,7 +302,7 @@ RECIPES: dict[str, Recipe] = {
     "bad-corpus": _bad_corpus,
     "bad-gzip": scored(trace=gzip.compress(lines_of(TRACES * 20), mtime=0)[:50]),
     "bad-zstd": scored(trace=b"\x28\xb5\x2f\xfd"),
-    "unpacked-too-large": _unpacked_too_large,
+    "unpacks-too-large": _unpacked_too_large,
     "bad-parquet": scored(trace=b"PAR1 and no more"),
     "bad-yaml": scored(gold="- qid: [", gold_name="gold.yaml"),
     "unmapped": _unmapped,

@@ -35,7 +35,7 @@ _LINE = re.compile(rb"[^\r\n]+")
 _BLANKS = b" \t\v\f"
 # Lines around code and tables that are no part of what they say.
 _AROUND_CODE = re.compile(
-    rb"\s*(?:`{3,}[^`]*|~{3,}.*|-{3}|\+{3}|\.\.\s(?:(?!::).)*+::.*|:[\w-]+:.*)"
+    rb"\s*(?:`{3,}[^`]*|~{3,}+.*|-{3}|\+{3}|\.\.\s(?:(?!::).)*+::.*|:[\w-]+:.*)"
 )
 _AROUND_TABLE = re.compile(rb"\s*(?:\.\.\s(?:(?!::).)*+::.*|:(?!header:)[\w-]+:.*)")
 _BORDER = re.compile(rb"(?=[^+=-]*+[+=-])[\s+|=:-]*+")

@@ -67,7 +67,7 @@ def _setting(variable: str, default: int) -> int:
         raise RagaugeError.of("usage", message, hint=hint)
     if match is None:
         return default
-    return int(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")
+    return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
 
 
 def bounded(
@@ -117,7 +117,7 @@ def _too_large(name: str, packed: int, limits: CopyLimits) -> RagaugeError:
         f"which is more than {limits.ratio} times its size"
     )
     hint = "if that is meant, unpack it yourself, or raise RAGAUGE_UNPACK_LIMIT (such as 8GiB)"
-    return RagaugeError.of("unpacked-too-large", message, hint=hint, place=Place(name))
+    return RagaugeError.of("unpacks-too-large", message, hint=hint, place=Place(name))
 
 
 def _no_space(name: str, folder: str, limits: CopyLimits) -> RagaugeError:

@@ -62,7 +62,7 @@ def test_a_file_that_unpacks_to_far_too_much_is_refused(
     monkeypatch.setenv("RAGAUGE_UNPACK_LIMIT", "1M")
     monkeypatch.setenv("RAGAUGE_UNPACK_RATIO", str(ratio // 2))
     problem = refusal(tmp_path / "t.jsonl")
-    assert problem.code == "unpacked-too-large"
+    assert problem.code == "unpacks-too-large"
     assert "RAGAUGE_UNPACK_LIMIT" in problem.hint
     monkeypatch.setenv("RAGAUGE_UNPACK_RATIO", str(ratio + 1))
     with opened(tmp_path / "t.jsonl") as source:  # large, but not for what it is
@@ -80,7 +80,7 @@ def test_a_packed_file_in_standard_input_is_measured_by_its_own_size(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzipped(ROWS))))
     monkeypatch.setenv("RAGAUGE_UNPACK_LIMIT", "1K")
     monkeypatch.setenv("RAGAUGE_UNPACK_RATIO", "10")
-    assert refusal("-").code == "unpacked-too-large"
+    assert refusal("-").code == "unpacks-too-large"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(ROWS)))
     with opened("-") as source:
         assert source.size == len(ROWS)
@@ -96,7 +96,7 @@ def test_a_parquet_file_that_names_one_text_many_times_is_refused(
     pq.write_table(table, tmp_path / "t.parquet", dictionary_pagesize_limit=16 * MIB)
     monkeypatch.setenv("RAGAUGE_UNPACK_LIMIT", "8M")
     problem = refusal(tmp_path / "t.parquet")
-    assert problem.code == "unpacked-too-large"
+    assert problem.code == "unpacks-too-large"
 
 
 class Watched(NamedTuple):
