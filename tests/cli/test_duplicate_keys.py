@@ -168,3 +168,12 @@ def test_parquet_columns_of_one_name_are_refused_and_maps_judged(folder: Folder)
     outcome = folder.run("validate", "gold.parquet")
     assert (outcome.exit_code, outcome.problems[0].code) == (3, "duplicate-key")
     assert "`grades.a`" in outcome.problems[0].message
+
+
+def test_a_question_of_a_beir_folder_is_gold_too(folder: Folder) -> None:
+    """The text of a question would be another one."""
+    folder.write("set/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    folder.write("set/queries.jsonl", '{"_id": "q1", "text": "Why?", "text": "How: so?"}\n')
+    outcome = folder.run("validate", "set")
+    assert (outcome.exit_code, outcome.problems[0].code) == (3, "duplicate-key")
+    assert outcome.problems[0].where == "set/queries.jsonl:1"

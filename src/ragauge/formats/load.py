@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.files.duplicate_keys import duplicate_keys
 from ragauge.files.fields import FieldError, Row, shown
 from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source, plan, read_rows
@@ -216,12 +217,15 @@ def queries(path: PathLike) -> dict[str, str]:
         for line, data, cut, overlong in rows_of(source):
             try:
                 query = decode(data)
-                texts[query.id] = query.text
-                continue
+                if data.count(b":") == 2 or not duplicate_keys(data):
+                    texts[query.id] = query.text
+                    continue
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 pass  # read again below, by what knows how to say what is wrong
             try:
                 row = decode_row(data, cut=cut, overlong=overlong)
+                if (duplicate := duplicate_key_error(data)) is not None:
+                    raise duplicate
                 texts[_query_text(row, "_id")] = _query_text(row, "text")
             except FieldError as failure:
                 count += 1

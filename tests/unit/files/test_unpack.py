@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ragauge import score
 from ragauge.errors import Problem, RagaugeError
 from ragauge.files import unpack
 from ragauge.files.open import opened
@@ -222,3 +224,28 @@ def test_a_limit_that_is_none_is_refused(
     outcome = folder.score(gold=gzipped(lines_of(GOLD)), gold_name="gold.jsonl.gz")
     assert outcome.exit_code == 2
     assert "`RAGAUGE_DISK_RESERVE`" in outcome.problems[0].message
+
+
+# --- workers ---
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["gzip", "stdin"])
+def test_workers_read_a_copy_that_has_no_name(
+    tmp_path: Path, spool: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """They open it anew in ranges, and find what one process finds in the plain file."""
+    rows = [{**row, "seed": seed} for seed in range(6000) for row in TRACES]
+    (tmp_path / "gold.jsonl").write_bytes(lines_of(GOLD))
+    (tmp_path / "t.jsonl").write_bytes(lines_of(rows))
+    plain = score(tmp_path / "gold.jsonl", tmp_path / "t.jsonl", profile="all", workers=1)
+    assert os.path.getsize(tmp_path / "t.jsonl") > 2 * MIB  # of ranges of 1 MiB
+    (tmp_path / "t.jsonl").write_bytes(gzipped(lines_of(rows)))
+    name: Path | str = tmp_path / "t.jsonl"
+    if kind == "stdin":
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines_of(rows))))
+        name = "-"
+    copied = score(tmp_path / "gold.jsonl", name, profile="all", workers=2)
+    assert list(spool.iterdir()) == []
+    assert copied.tally == plain.tally
+    assert copied.metrics == plain.metrics
