@@ -330,15 +330,17 @@ class RangeReducer:
         except FieldError as error:
             self._problem(error, row, line)
         else:
-            # Which rows come here may depend on the rows around them, and a count must not: those
-            # that the fast path could have read are left to `validate`.
-            if not self.job.check_keys and FastDecoder(unread=True).row(data) is None:
+            if not self.job.check_keys:
                 self._check_keys(data, line)
 
     def _check_keys(self, data: bytes, line: int) -> None:
-        """Count a row that has a key twice in one object; a bad row is counted as such."""
-        error = duplicate_key_error(data) if data.strip() else None
+        """Count a row that has a key twice in one object."""
+        error = duplicate_key_error(data)
         if error is None:
+            return
+        # Which rows take the exact path may depend on the rows around them, and a count must not:
+        # those that the fast path could have read are left to `validate`.
+        if not self.job.check_keys and FastDecoder(unread=True).row(data) is not None:
             return
         self.duplicate_key_count += 1
         self.duplicate_keys.append((line, error.message))
