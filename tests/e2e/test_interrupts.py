@@ -177,7 +177,7 @@ def test_an_order_to_end_leaves_nothing_of_a_page(large: Path, tmp_path: Path) -
         env=environment(TMPDIR=str(folder)), stdin=traces, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
-        assert wait_for(lambda: any(folder.glob("ragauge-*")))
+        assert wait_for(lambda: has_copy(process.pid, folder))
         os.kill(process.pid, signal.SIGTERM)
         process.communicate(timeout=30)
     assert process.returncode == 143
