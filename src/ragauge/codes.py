@@ -157,6 +157,10 @@ field-conflict: two spellings of one field disagree
 duplicate-qid: two gold items have the same id
     Under the profiles ship and smoke the last one wins, as in their sources, and the report counts
     it. Everywhere else it is an error, because nobody can tell which answer was meant.
+duplicate-key: an object of a gold item has a key twice
+    Decoders of JSON and YAML take the last of the two and drop the other, so evidence would be lost
+    without a word. Under the profiles ship and smoke it is a warning, since their sources take the
+    last. In traces the last wins too: `ragauge validate` counts them.
 mixed-units: offsets of different units meet
     Bytes and characters agree only in plain ASCII; comparing one with the other would move every
     place behind the first accent. Use bytes of the UTF-8 text everywhere, or say unit: char
@@ -193,6 +197,10 @@ bad-gzip: a compressed file is damaged
     It could not be unpacked to its end.
 bad-zstd: a file packed with zstd is damaged
     It could not be unpacked to its end.
+unpacks-too-large: a packed file unpacks to far more than its size
+    It would take more than 2 GiB on the disk and more than 500 times its own size, which traces
+    hardly do: rows that differ in their id alone pack about 130 : 1. If it is meant, unpack it
+    yourself, or raise RAGAUGE_UNPACK_LIMIT (such as 8GiB) or RAGAUGE_UNPACK_RATIO (such as 2000).
 bad-parquet: a Parquet file is damaged, or a value in it has no JSON form
     Rows are read as JSON objects, and the line that is named is the number of the row. NaN,
     infinity and bytes that are not UTF-8 have no place there.

@@ -7,13 +7,16 @@ import unicodedata
 import warnings
 from collections.abc import Sequence
 from hashlib import sha256
+from typing import NamedTuple
 
 REFUSAL_TOKEN = "not in context"
 """What the prompts of the source pages make a model answer where it refuses."""
 MIN_NEEDLE = 5
 """Characters that a claim must have to be sought, as in the scorers of the source pages."""
 
-_CITATIONS = re.compile(r"citations\s*:\s*\[([^\]]*)\]", re.IGNORECASE)
+# Without the closing bracket: after an opening one that is never closed, a pattern that has both
+# would read to the end of the answer, and do so again from the next opening one.
+_CITATIONS = re.compile(r"citations\s*+:\s*+\[", re.IGNORECASE)
 _SEPARATOR = re.compile(r"[,\s]+")
 UNSAFE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -32,12 +35,38 @@ def normalise(said: str | None) -> str:
     return (said or "").strip().lower()
 
 
+class CitationList(NamedTuple):
+    """Where the first `citations: [a, b]` of an answer is.
+
+    From `start` to `end` with its brackets; between them from `first` to `last`.
+    """
+
+    start: int
+    first: int
+    last: int
+
+    @property
+    def end(self) -> int:
+        """Where the text behind the list goes on."""
+        return self.last + 1
+
+
+def citation_list(answer: str) -> CitationList | None:
+    """Find the first `citations: [a, b]` in an answer; None if it has none."""
+    opening = _CITATIONS.search(answer)
+    if opening is None:
+        return None
+    # If this list is not closed, no later one is.
+    closing = answer.find("]", opening.end())
+    return None if closing < 0 else CitationList(opening.start(), opening.end(), closing)
+
+
 def citations_in(answer: str) -> list[str] | None:
     """Return the ids of the first `citations: [a, b]` in the answer, or None if it has none."""
-    match = _CITATIONS.search(answer)
-    if match is None:
+    listed = citation_list(answer)
+    if listed is None:
         return None
-    return [part for part in _SEPARATOR.split(match.group(1)) if part]
+    return [part for part in _SEPARATOR.split(answer[listed.first : listed.last]) if part]
 
 
 def substring_needles(claims: Sequence[str]) -> tuple[str, ...]:

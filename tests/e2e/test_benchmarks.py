@@ -231,3 +231,19 @@ def test_two_versions_are_measured_side_by_side(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "| `score`, TREC |" in block(page.read_text(encoding="utf-8"), "versions")
     assert done.stdout.rstrip().endswith("| yes         |")
+
+
+def test_no_pattern_takes_more_than_linear_time() -> None:
+    """Times are compared with each other only, and each verdict is the least of several."""
+    done = python("patterns.py", "--rounds", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^1\d\d patterns, 0 of them slow$", done.stdout, re.MULTILINE), done.stdout
+
+
+def test_citations_take_the_same_time_a_byte_at_any_length() -> None:
+    """Sixteen times the answer: a search that is not linear takes sixteen times as long a byte."""
+    done = python("patterns.py", "--citations")
+    assert done.returncode == 0, done.stderr
+    ratio = re.search(r"^ratio ([0-9.]+)", done.stdout, re.MULTILINE)
+    assert ratio, done.stdout
+    assert float(ratio[1]) < 5

@@ -49,6 +49,15 @@ def runs(pid: int) -> bool:
         return False
 
 
+def has_copy(pid: int, folder: Path) -> bool:
+    """Whether a process has a file open that is in a folder and has no name there."""
+    try:
+        links = [os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:
+        return False
+    return any(link.startswith(f"{folder}/") and link.endswith(" (deleted)") for link in links)
+
+
 def wait_for(holds: Callable[[], bool], *, seconds: float = 60) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -130,7 +139,7 @@ def test_an_interrupt_removes_the_copy_of_standard_input(large: Path, tmp_path: 
             assert process.stdin is not None
             process.stdin.write(lines_of(TRACES))
             process.stdin.flush()
-            assert wait_for(lambda: any(tmp_path.glob("ragauge-*"))), "nothing was spooled"
+            assert wait_for(lambda: has_copy(process.pid, tmp_path)), "nothing was spooled"
             time.sleep(0.05)  # it waits for more input now
             os.kill(process.pid, signal.SIGINT)
             assert process.wait(timeout=20) == 130
@@ -154,6 +163,25 @@ def test_an_interrupt_has_its_exit_code_where_nobody_listens(large: Path) -> Non
             process.kill()
 
 
+def test_a_killed_command_leaves_no_copy(large: Path, tmp_path: Path) -> None:
+    """Nobody could remove it, so it never has a name; workers that read it end too."""
+    traces = [*COMMAND, "score", str(large / "gold.jsonl"), "-", "--profile", "all"]
+    with (large / "trace.jsonl").open("rb") as stdin, subprocess.Popen(
+        [*traces, "--workers", "2"], env=environment(TMPDIR=str(tmp_path)), stdin=stdin,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            assert wait_for(lambda: has_copy(process.pid, tmp_path)), "nothing was spooled"
+            assert list(tmp_path.iterdir()) == []
+            assert wait_for(lambda: len(children(process.pid)) == 2), "no workers were started"
+            workers = children(process.pid)
+        finally:
+            process.kill()
+    assert process.returncode == -signal.SIGKILL
+    assert wait_for(lambda: not any(map(runs, workers)))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_order_to_end_leaves_nothing_of_a_page(large: Path, tmp_path: Path) -> None:
     """Traces in standard input are copied to a temporary file, which the page reads again."""
     folder = tmp_path / "temporary"
@@ -165,7 +193,7 @@ def test_an_order_to_end_leaves_nothing_of_a_page(large: Path, tmp_path: Path) -
         env=environment(TMPDIR=str(folder)), stdin=traces, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
-        assert wait_for(lambda: any(folder.glob("ragauge-*")))
+        assert wait_for(lambda: has_copy(process.pid, folder))
         os.kill(process.pid, signal.SIGTERM)
         process.communicate(timeout=30)
     assert process.returncode == 143

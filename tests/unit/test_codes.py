@@ -94,6 +94,12 @@ def _too_long(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     return folder.score()
 
 
+def _unpacked_too_large(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    monkeypatch.setenv("RAGAUGE_UNPACK_LIMIT", "1K")
+    monkeypatch.setenv("RAGAUGE_UNPACK_RATIO", "10")
+    return folder.score(gzip.compress(lines_of(TRACES * 100), mtime=0))
+
+
 def _too_few(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
     folder.write("gates.toml", "precision = { threshold = 0.5, min_n = 30 }\n")
     return folder.score(None, "--gates", "gates.toml", *FULL)
@@ -331,6 +337,9 @@ RECIPES: dict[str, Recipe] = {
     "missing-field": scored(gold=[{"question": "What?"}]),
     "field-conflict": scored("--profile", "all", trace=[{"qid": "A1", "id": "A2"}]),
     "duplicate-qid": scored("--profile", "all", gold=GOLD * 2),
+    "duplicate-key": scored(
+        "--profile", "all", gold=b'{"qid": "A1", "relevant": ["x"], "relevant": ["y"]}'
+    ),
     "mixed-units": scored(
         gold=[{"qid": "A1", "relevant": [PLACE, {**PLACE, "unit": "char"}]}], trace=TRACES[:1]
     ),
@@ -342,6 +351,7 @@ RECIPES: dict[str, Recipe] = {
     "bad-corpus": _bad_corpus,
     "bad-gzip": scored(trace=gzip.compress(lines_of(TRACES * 20), mtime=0)[:50]),
     "bad-zstd": scored(trace=b"\x28\xb5\x2f\xfd"),
+    "unpacks-too-large": _unpacked_too_large,
     "bad-parquet": scored(trace=b"PAR1 and no more"),
     "bad-yaml": scored(gold="- qid: [", gold_name="gold.yaml"),
     "unmapped": _unmapped,

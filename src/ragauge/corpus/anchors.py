@@ -28,15 +28,17 @@ _ABBREVIATIONS = frozenset(
         "vgl", "vol", "vs",
     )
 )  # fmt: skip
-_LAST_WORD = re.compile(r"[\w.]*\Z")
+_LAST_WORD = re.compile(r"(?<![\w.])[\w.]*+\Z")
 _SPACES = re.compile(r"\s*")
 
 _LINE = re.compile(rb"[^\r\n]+")
 _BLANKS = b" \t\v\f"
 # Lines around code and tables that are no part of what they say.
-_AROUND_CODE = re.compile(rb"\s*(?:`{3,}[^`]*|~{3,}.*|-{3}|\+{3}|\.\.\s.*::.*|:[\w-]+:.*)")
-_AROUND_TABLE = re.compile(rb"\s*(?:\.\.\s.*::.*|:(?!header:)[\w-]+:.*)")
-_BORDER = re.compile(rb"[\s+|=:-]*[+=-][\s+|=:-]*")
+_AROUND_CODE = re.compile(
+    rb"\s*(?:`{3,}[^`]*|~{3,}+.*|-{3}|\+{3}|\.\.\s(?:(?!::).)*+::.*|:[\w-]+:.*)"
+)
+_AROUND_TABLE = re.compile(rb"\s*(?:\.\.\s(?:(?!::).)*+::.*|:(?!header:)[\w-]+:.*)")
+_BORDER = re.compile(rb"(?=[^+=-]*+[+=-])[\s+|=:-]*+")
 _LISTED_ROW = re.compile(rb"\s*\* - ")
 
 

@@ -1,7 +1,7 @@
 """Opening files: the kind of a file, and how it becomes a source that can be read in ranges.
 
 JSON is read where it lies. Everything else (packed files, Parquet, YAML, pipes, standard input) is
-written to a temporary file of JSON Lines first, which is gone when the source is closed.
+written to a temporary file first, up to limits, which is gone when the source is closed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import msgspec
 from ragauge.errors import Place, RagaugeError
 from ragauge.files import parquet_reader, unpack, yaml_reader
 from ragauge.files.ranges import MAX_LINE, Layout, Source
+from ragauge.files.temporary_file import temporary_file
 
 _STEP = 64 * 1024
 _UTF8_BOM = b"\xef\xbb\xbf"
@@ -34,7 +35,7 @@ def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
     with ExitStack() as stack:
         if path == "-":
             display_name = "<stdin>"
-            path = stack.enter_context(_spooled(_chunks(sys.stdin.buffer), display_name))
+            path = stack.enter_context(_spooled(_chunks(sys.stdin.buffer), display_name, None))
         else:
             # A name of odd bytes can be opened, but not written into a report as it is.
             display_name = os.fsencode(path).decode("utf-8", "replace")
@@ -42,14 +43,15 @@ def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
         try:
             if not os.path.isfile(path):  # a pipe: it can be read once, and from the start
                 pipe = stack.enter_context(open(path, "rb"))
-                path = stack.enter_context(_spooled(_chunks(pipe), display_name))
+                path = stack.enter_context(_spooled(_chunks(pipe), display_name, None))
+            packed = os.path.getsize(path)
             for find_reading in (_unpacking, _converting):
                 with open(path, "rb") as file:
                     reading = find_reading(file.read(4), display_name)
                     if reading is not None:
                         file.seek(0)
                         path = stack.enter_context(
-                            _spooled(reading(file, display_name), display_name)
+                            _spooled(reading(file, display_name), display_name, packed)
                         )
         except OSError as error:
             raise _unreadable(display_name, error) from error
@@ -59,14 +61,14 @@ def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
 
 def _unpacking(magic: bytes, _: str) -> Reading | None:
     """How a packed file is unpacked: recognised by its first bytes, whatever its name is."""
-    if magic.startswith(b"\x1f\x8b"):
+    if magic.startswith(unpack.GZIP):
         return unpack.gzip_chunks
-    return unpack.zstd_chunks if magic == b"\x28\xb5\x2f\xfd" else None
+    return unpack.zstd_chunks if magic == unpack.ZSTD else None
 
 
 def _converting(magic: bytes, name: str) -> Reading | None:
     """How a file of another kind becomes JSON Lines; YAML can only be recognised by its name."""
-    if magic == b"PAR1":
+    if magic == unpack.PARQUET:
         return parquet_reader.parquet_lines
     inner = name.lower().removesuffix(".gz").removesuffix(".zst")
     return yaml_reader.yaml_lines if inner.endswith((".yaml", ".yml")) else None
@@ -109,22 +111,22 @@ def _chunks(stream: BinaryIO) -> Iterator[bytes]:
 
 
 @contextmanager
-def _spooled(chunks: Iterable[bytes], name: str) -> Iterator[str]:
-    """Copy chunks to a temporary file, so that they can be read in ranges, in any order."""
-    try:
-        handle, path = tempfile.mkstemp(prefix="ragauge-")
-    except OSError as error:
-        raise _no_copy(name, error) from error
-    try:
+def _spooled(chunks: Iterable[bytes], name: str, packed: int | None) -> Iterator[str]:
+    """Copy chunks to a temporary file, so that they can be read in ranges, in any order.
+
+    `packed` is the size of the file that they are made of; None where they are copied as they are.
+    """
+    limits = unpack.CopyLimits.from_environment()
+    with ExitStack() as stack:
         try:
-            with os.fdopen(handle, "wb") as spool:
-                for chunk in chunks:
-                    spool.write(chunk)
+            copy = stack.enter_context(temporary_file())
+            folder = tempfile.gettempdir()
+            for chunk in unpack.bounded(chunks, name, packed=packed, folder=folder, limits=limits):
+                copy.file.write(chunk)
+            copy.file.flush()
         except OSError as error:
             raise _no_copy(name, error) from error
-        yield path
-    finally:
-        os.unlink(path)
+        yield copy.path
 
 
 def _no_copy(name: str, error: OSError) -> RagaugeError:

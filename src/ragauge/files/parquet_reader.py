@@ -9,12 +9,17 @@ from typing import Any, BinaryIO, NamedTuple
 import msgspec
 
 from ragauge.errors import Place, RagaugeError
+from ragauge.files.ranges import MAX_LINE
 
 _BATCH_BYTES = 4 * 1024 * 1024
 _BATCH_ROWS = 4096
+_MOST_AT_ONCE = 32 * 1024 * 1024
+"""Bytes of values that are taken out of a batch at a time."""
+_SMALL_COLUMN = 16 * 1024 * 1024
 _DAMAGED = "the file is damaged or was not written to its end; make it again"
 
-_encode_lines = msgspec.json.Encoder(decimal_format="number").encode_lines
+_encoder = msgspec.json.Encoder(decimal_format="number")
+_encode, _encode_lines = _encoder.encode, _encoder.encode_lines
 
 
 def missing_extra(extra: str, package: str, name: str) -> RagaugeError:
@@ -44,19 +49,85 @@ def parquet_lines(file: BinaryIO, name: str) -> Iterator[bytes]:
     except ImportError as error:
         raise missing_extra("parquet", "pyarrow", name) from error
     try:
-        table = parquet.ParquetFile(
-            file, buffer_size=_BATCH_BYTES // 4, pre_buffer=False, page_checksum_verification=True
-        )
+        table = parquet.ParquetFile(file)
         columns = [_column(field, name) for field in table.schema_arrow]
         if not columns:
             raise _bad_parquet(name, f"`{name}` has no columns", "write the fields as columns")
-        first = 1
-        for batch in table.iter_batches(batch_size=_batch_rows(table.metadata), use_threads=False):
-            yield _batch_lines(batch, columns, Place(name, first))
-            first += batch.num_rows
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        _refuse_equal_names(columns, name)
+        first, rows = 1, _batch_rows(table.metadata)
+        for group in range(table.metadata.num_row_groups):
+            part = parquet.ParquetFile(
+                file,
+                metadata=table.metadata,
+                buffer_size=_BATCH_BYTES // 4,
+                pre_buffer=False,
+                page_checksum_verification=True,
+                read_dictionary=_small_texts(table.metadata.row_group(group)),
+            )
+            for whole in part.iter_batches(rows, row_groups=[group], use_threads=False):
+                for batch in _parts(whole, Place(name, first)):
+                    yield _batch_lines(batch, columns, Place(name, first))
+                    first += batch.num_rows
+    except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
         message = f"`{name}` cannot be read: {first_line(error)}"
         raise _bad_parquet(name, message, _DAMAGED) from error
+
+
+def _refuse_equal_names(columns: list[_ParquetColumn], name: str) -> None:
+    names = [column.name for column in columns]
+    twice = [one for place, one in enumerate(names) if one in names[:place]]
+    if twice:
+        message = f"two columns of `{name}` are called `{twice[0]}`"
+        raise _bad_parquet(name, message, "keep one of them, or give it another name")
+
+
+def _small_texts(group: Any) -> list[str]:
+    """The columns of text that take few bytes in a group of rows.
+
+    They are read as dictionaries, until it is known how much they stand for: some kilobytes can
+    name one long text thousands of times. Larger columns would take twice the time that way, and
+    far more memory.
+    """
+    columns = (group.column(index) for index in range(group.num_columns))
+    return [
+        column.path_in_schema
+        for column in columns
+        if column.physical_type == "BYTE_ARRAY" and column.total_uncompressed_size < _SMALL_COLUMN
+    ]
+
+
+def _parts(batch: Any, first: Place) -> Iterator[Any]:
+    """A batch in parts that are small when each value is written out."""
+    import pyarrow
+
+    size = sum(_written_out(array) for array in batch.columns)
+    if batch.num_rows > 1 and size > _MOST_AT_ONCE:
+        half = batch.num_rows // 2
+        # Taken, not sliced: a slice of lists is decoded with all values of the whole.
+        yield from _parts(batch.take(pyarrow.array(range(half))), first)
+        below = Place(first.file, (first.line or 1) + half)
+        yield from _parts(batch.take(pyarrow.array(range(half, batch.num_rows))), below)
+    elif size > MAX_LINE:
+        message = f"the row is longer than {MAX_LINE // 2**20} MiB"
+        hint = "the row holds a whole document, or one many times: write less into a row"
+        raise RagaugeError.of("line-too-long", message, hint=hint, place=first)
+    else:
+        yield batch
+
+
+def _written_out(array: Any) -> int:
+    """The bytes of an array's values if none of them is shared."""
+    from pyarrow import compute, types
+
+    if types.is_dictionary(array.type) and len(array.dictionary):
+        lengths = compute.binary_length(array.dictionary)
+        return compute.sum(compute.take(lengths, array.indices)).as_py() or 0
+    if types.is_map(array.type):
+        return _written_out(array.keys) + _written_out(array.items)
+    if types.is_nested(array.type) and hasattr(array, "flatten"):
+        inner = array.flatten()
+        return sum(map(_written_out, inner if isinstance(inner, list) else [inner]))
+    return int(array.nbytes)
 
 
 def _batch_rows(metadata: Any) -> int:
@@ -113,6 +184,8 @@ def _readable(kind: Any) -> Any:
     import pyarrow as pa
     from pyarrow import types
 
+    if types.is_dictionary(kind):
+        return _readable(kind.value_type)
     if types.is_timestamp(kind):
         unit = "us" if kind.unit == "ns" else kind.unit
         return pa.timestamp(unit, kind.tz and "UTC")
@@ -152,9 +225,9 @@ def _converter(kind: Any) -> Callable[[Any], Any] | None:
         return None if inner is None else lambda values: _convert_all(values, inner)
     if types.is_map(kind):
         key, item = _converter(kind.key_type), _converter(kind.item_type)
-        return lambda pairs: {
-            _map_key(name, key): _convert_all([value], item)[0] for name, value in pairs
-        }
+        return lambda pairs: _map_object(
+            [(_map_key(name, key), _convert_all([value], item)[0]) for name, value in pairs]
+        )
     if types.is_struct(kind):
         fields = {field.name: _converter(field.type) for field in kind}
         return lambda row: {
@@ -178,6 +251,15 @@ def finite(value: float) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{number} is not a number that JSON has")
     return number
+
+
+def _map_object(pairs: list[tuple[str, Any]]) -> Any:
+    """The object of a map. A key that stands twice does so in JSON too, where rows are judged."""
+    mapping = dict(pairs)
+    if len(mapping) == len(pairs):
+        return mapping
+    members = (_encode(name) + b":" + _encode(value) for name, value in pairs)
+    return msgspec.Raw(b"{" + b",".join(members) + b"}")
 
 
 def _map_key(key: Any, convert: Callable[[Any], Any] | None) -> str:

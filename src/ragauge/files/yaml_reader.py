@@ -12,7 +12,7 @@ import json
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, BinaryIO, NamedTuple
 
@@ -124,6 +124,25 @@ class _ComposedValue(NamedTuple):
     depth: int
 
 
+class _Repeating(dict[str, Any]):
+    """A mapping that has a key twice; its JSON has both, the last one behind the other.
+
+    What a key twice means is decided where rows are read, for all kinds of file.
+    """
+
+    def __init__(self, mapping: Mapping[str, Any], dropped: Sequence[tuple[str, Any]]) -> None:
+        super().__init__(mapping)
+        self.dropped = dropped
+
+    def items(self) -> Any:
+        """All pairs, for the encoder."""
+        return [*self.dropped, *super().items()]
+
+
+def _with_dropped(mapping: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+    return _Repeating(mapping, old.dropped) if isinstance(old, _Repeating) else mapping
+
+
 class _ItemComposer:
     """Composes the items of a document from its events, one at a time.
 
@@ -166,7 +185,7 @@ class _ItemComposer:
         while not isinstance(event := self._next(), self._yaml.SequenceEndEvent):
             row = self._part(event, 1).value
             if unit is not None and isinstance(row, dict) and row.get(UNIT) is None:
-                row = {**row, UNIT: unit}
+                row = _with_dropped({**row, UNIT: unit}, row)
             yield self._text.line(event.start_mark), row
 
     def _named_items(self, top: Any) -> Iterator[tuple[int, Any]]:
@@ -184,6 +203,9 @@ class _ItemComposer:
                 continue
             setting = self._part(value, 1).value
             if key == UNIT and setting is not None:
+                if unit not in (None, setting):
+                    message = f"`{UNIT}` stands twice, and says `{unit}` and `{setting}`"
+                    raise self._bad(event, message, "keep one of the two", code="duplicate-key")
                 if list_keys:  # the items were read already, and as bytes
                     message = f"`{UNIT}` stands below the list of items that it is the unit of"
                     hint = f"write it above `{list_keys[0]}`, or in each item"
@@ -228,6 +250,7 @@ class _ItemComposer:
 
     def _mapping(self, level: int) -> _ComposedValue:
         own: dict[str, Any] = {}
+        dropped: list[tuple[str, Any]] = []
         merged: dict[str, Any] = {}
         parts = []
         while not isinstance(event := self._next(), self._yaml.MappingEndEvent):
@@ -242,8 +265,11 @@ class _ItemComposer:
                 for mapping in mappings:
                     merged = {**mapping, **merged}
             else:
+                if key in own:
+                    dropped.append((key, own[key]))
                 own[key] = part.value
-        return _around({**merged, **own}, parts)
+        mapping = {**merged, **own}
+        return _around(_Repeating(mapping, dropped) if dropped else mapping, parts)
 
     def _key(self, event: Any) -> str:
         """The key as it is written: `on`, `1` and `2024-01-05` are names here."""

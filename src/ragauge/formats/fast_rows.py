@@ -17,6 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_origin, ge
 import msgspec
 from msgspec import Meta, Struct
 
+from ragauge.files.duplicate_keys import may_have_duplicate_keys
 from ragauge.files.fields import INT64
 from ragauge.formats.hits import MOST_MS, is_disordered
 from ragauge.model.field_spellings import (
@@ -43,8 +44,7 @@ _OffsetPair = tuple[_Offset, _Offset]
 HitKind = Literal["ids", "texts", "places"]
 """Hits are ids; objects with an id and perhaps a text; or objects that may say anything usual."""
 
-# A name with a letter beyond ASCII, plain or escaped: only the exact path knows what it may mean.
-_ODD_NAME = re.compile(rb'(?:[\x80-\xff]|\\u)[^"]*"\s*:')
+_NAME_END = re.compile(rb'"\s*+:')
 _NOT_USUAL = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _NULL = msgspec.Raw(b"null")
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -460,7 +460,13 @@ def _is_plain(data: bytes) -> bool:
         data.decode()
     except UnicodeDecodeError:
         return False
-    return _ODD_NAME.search(data) is None
+    # A name with a letter beyond ASCII, plain or escaped: only the exact path knows what it means.
+    for match in _NAME_END.finditer(data):
+        end = match.start()
+        name = data[data.rfind(b'"', 0, end) + 1 : end]
+        if not name.isascii() or b"\\u" in name:
+            return False
+    return True
 
 
 _LONGEST_PAUSE = 63
@@ -559,6 +565,11 @@ class FastGold:
     relevant: tuple[str, ...] | None
     claims: tuple[str, ...] | None
 
+    def given(self) -> int:
+        """How many of the fields the row has."""
+        fields = (self.question, self.answerable, self.relevant, self.claims)
+        return 5 - fields.count(None)
+
     def item(self, line: int) -> GoldItem:
         """The gold item of the row."""
         expect: Expect | None = None
@@ -584,6 +595,16 @@ def _gold_decoder(spelling: Spelling) -> Callable[[bytes], FastGold]:
     return msgspec.json.Decoder(row).decode
 
 
+def _is_single(data: bytes, fields: int) -> bool:
+    """Whether a row with so many fields has no key twice, by the quickest look that can tell."""
+    # Every key has a colon behind it; text may have more of them.
+    return (
+        data.count(b":") == fields
+        or len(_NAME_END.findall(data)) == fields
+        or not may_have_duplicate_keys(data)
+    )
+
+
 class FastGoldDecoder:
     """Decodes the rows of one gold file. A row with any other field is for the exact path."""
 
@@ -595,7 +616,8 @@ class FastGoldDecoder:
         """The gold item of a row; None if it is for the exact path."""
         while True:
             try:
-                return self._decode(data).item(line)
+                row = self._decode(data)
+                return row.item(line) if _is_single(data, row.given()) else None
             except _NOT_USUAL:
                 if not self._learn(data):
                     return None

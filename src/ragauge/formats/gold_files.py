@@ -25,7 +25,7 @@ from ragauge.files.yaml_reader import ROW_KEYS, UNIT, yaml_lines
 from ragauge.formats.detect import SNIFFED, TREC, choose, recognise_gold
 from ragauge.formats.gold import DRAFT
 from ragauge.formats.gold_evidence import entries
-from ragauge.formats.json_rows import decode_row
+from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.load import rows_of
 from ragauge.formats.traces import RowReader
 
@@ -86,6 +86,8 @@ def read_gold_rows(path: str, dialect: str = "auto") -> GoldRows:
         for line, data, cut, overlong in rows_of(source):
             try:
                 fields = dict(decode_row(data, cut=cut, overlong=overlong))
+                if (duplicate := duplicate_key_error(data)) is not None:
+                    raise duplicate  # under any profile: a row that is written again would lose it
                 rows.append(RawRow(line, data.strip(), fields))
             except FieldError as error:
                 count += 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from ragauge.files.duplicate_keys import duplicate_keys
 from ragauge.files.fields import FieldError, Row
 from ragauge.files.json_faults import error_offset, half_surrogate, is_cut
 from ragauge.files.ranges import MAX_LINE
@@ -34,6 +35,20 @@ def decode_row(data: bytes, *, cut: bool, overlong: bool) -> Row:
     except RecursionError as error:
         raise _too_deep() from error
     return {name: _value(name, raw) for name, raw in fields.items()}
+
+
+def duplicate_key_error(data: bytes) -> FieldError | None:
+    """What is wrong with a row in which an object has a key twice; None if none has.
+
+    Decoding takes the last of the two, so evidence can be lost without a word.
+    """
+    keys = duplicate_keys(data)
+    if not keys:
+        return None
+    listed = ", ".join(f"`{key}`" for key in keys[:5]) + (" and more" if len(keys) > 5 else "")
+    verb = "stands" if len(keys) == 1 else "stand"
+    hint = "keep one of the two; a decoder takes the last and drops the other"
+    return FieldError("duplicate-key", f"{listed} {verb} twice in one object", hint)
 
 
 def _too_deep() -> FieldError:

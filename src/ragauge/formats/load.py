@@ -14,13 +14,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.files.duplicate_keys import duplicate_keys
 from ragauge.files.fields import FieldError, Row, shown
 from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source, plan, read_rows
 from ragauge.formats.detect import FormatChoice, choose, sniff
 from ragauge.formats.fast_rows import FastGoldDecoder
 from ragauge.formats.gold import Locate
-from ragauge.formats.json_rows import decode_row
+from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.loaded import LoadedRows
 from ragauge.formats.traces import RowReader
 from ragauge.formats.trec.beir import is_beir, qrels_file
@@ -35,10 +36,13 @@ def _load(
     reader: RowReader,
     make: Callable[[Row, int], GoldItem | Trace],
     fast: Callable[[bytes, int], GoldItem | None] | None = None,
+    *,
+    refuse_duplicate_keys: bool = False,
 ) -> LoadedRows:
     items: list[Any] = []
     problems: list[Problem] = []
-    count = 0
+    duplicates: list[Problem] = []
+    count = duplicate_count = 0
     for line, data, cut, overlong in rows_of(source):
         if fast is not None and (item := fast(data, line)) is not None:
             items.append(item)
@@ -46,12 +50,20 @@ def _load(
         row: Row | None = None
         try:
             row = decode_row(data, cut=cut, overlong=overlong)
+            duplicate = duplicate_key_error(data)
+            if duplicate is not None and refuse_duplicate_keys:
+                raise duplicate
             items.append(make(row, line))
         except FieldError as failure:
             count += 1
             if len(problems) < MAX_REPORTED:
                 problems.append(reader.problem(failure, row, Place(source.name, line)))
-    return LoadedRows(items, problems, count)
+            continue
+        if duplicate is not None:
+            duplicate_count += 1
+            if len(duplicates) < MAX_REPORTED:
+                duplicates.append(reader.problem(duplicate, row, Place(source.name, line)))
+    return LoadedRows(items, problems, count, tuple(duplicates), duplicate_count)
 
 
 def rows_of(source: Source) -> Iterator[tuple[int, bytes, bool, bool]]:
@@ -107,7 +119,9 @@ def read_gold(
         folder = isinstance(given, str | os.PathLike) and os.path.isdir(given)
         return _qrels_items(source, queries(given) if folder else {})  # type: ignore[arg-type]
     reader = RowReader(choice.dialect, own=choice.own, locate=locate)
-    return _load(source, reader, reader.gold, FastGoldDecoder().item)
+    refuse = choice.profile.join.duplicate_gold == "error"
+    fast = FastGoldDecoder().item
+    return _load(source, reader, reader.gold, fast, refuse_duplicate_keys=refuse)
 
 
 def read_traces(source: Source, choice: FormatChoice) -> LoadedRows:
@@ -127,7 +141,8 @@ def load_gold(path: PathLike, *, dialect: str = "auto") -> GoldSet:
         loaded = read_gold(path, source, choice)
         loaded.stop_on_problems()
         items, dialect_name = tuple(loaded.items), choice.dialect.name
-        return GoldSet(items=items, name=source.name, dialect=dialect_name, notes=source.notes)
+        notes = (*source.notes, *loaded.notes)
+        return GoldSet(items=items, name=source.name, dialect=dialect_name, notes=notes)
 
 
 def load_traces(path: PathLike, *, dialect: str = "auto") -> TraceSet:
@@ -137,7 +152,8 @@ def load_traces(path: PathLike, *, dialect: str = "auto") -> TraceSet:
         loaded = read_traces(source, choice)
         loaded.stop_on_problems()
         traces, dialect_name = tuple(loaded.items), choice.dialect.name
-        return TraceSet(traces=traces, name=source.name, dialect=dialect_name, notes=source.notes)
+        notes = (*source.notes, *loaded.notes)
+        return TraceSet(traces=traces, name=source.name, dialect=dialect_name, notes=notes)
 
 
 def _qrels_items(source: Source, questions: Mapping[str, str]) -> LoadedRows:
@@ -201,12 +217,15 @@ def queries(path: PathLike) -> dict[str, str]:
         for line, data, cut, overlong in rows_of(source):
             try:
                 query = decode(data)
-                texts[query.id] = query.text
-                continue
+                if data.count(b":") == 2 or not duplicate_keys(data):
+                    texts[query.id] = query.text
+                    continue
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 pass  # read again below, by what knows how to say what is wrong
             try:
                 row = decode_row(data, cut=cut, overlong=overlong)
+                if (duplicate := duplicate_key_error(data)) is not None:
+                    raise duplicate
                 texts[_query_text(row, "_id")] = _query_text(row, "text")
             except FieldError as failure:
                 count += 1

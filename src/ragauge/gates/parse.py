@@ -19,8 +19,8 @@ from ragauge.model.profile import Profile
 from ragauge.model.verdict import Gate
 
 # Names may hold the signs of λ, as old ids do; `<>` only as one, or `lambda_<>=0.5` would be torn.
-_ITEM = re.compile(r"\s*([A-Za-z](?:[\w.@→←×]|<>)*)\s*(>=|<=|=)\s*(\S.*?)\s*\Z")
-_LIMIT = re.compile(r"\s*(>=|<=)?\s*(\S.*?)\s*\Z")
+_ITEM = re.compile(r"([A-Za-z](?:[\w.@→←×]|<>)*)\s*(>=|<=|=)\s*(\S.*)\Z")
+_LIMIT = re.compile(r"(>=|<=)?\s*(\S.*)\Z")
 _SIGN_OF: dict[Better, str] = {"higher": ">=", "lower": "<="}
 _KEYS = "metric, threshold or max_drop, slice, min_n, review = [lo, hi], policy = point | interval"
 
@@ -39,7 +39,7 @@ def parse_items(text: str, profile: Profile, k: Sequence[int]) -> list[Gate]:
     """Read gates from a command line: `precision=0.80,refusal.over<=0.1`."""
     gates: dict[str, Gate] = {}
     for item in text.split(","):
-        match = _ITEM.match(item)
+        match = _ITEM.match(item.strip())
         if match is None:
             raise _bad(item, "write NAME=NUMBER, METRIC>=NUMBER or METRIC<=NUMBER")
         name, sign, number = match.groups()
@@ -161,7 +161,7 @@ def _gate(
             raise _bad(name, f"say the cut-off: {base}@{k[0] if k else 5}")
         cut = str(k[0])
     (selected,) = registry.select([f"{base}@{cut}" if metric.at_k or at else base], k)
-    match = _LIMIT.match(limit)
+    match = _LIMIT.match(limit.strip())
     if match is None:
         raise _bad(f"{name} {limit}", 'write a number or ">= 0.80"')
     sign, number = match.groups()

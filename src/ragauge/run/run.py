@@ -182,7 +182,8 @@ def read_run_input(gold: PathLike, asked: Asked, measuring: ScoringRequest) -> R
             raise RagaugeError.of("nothing-measured", message, hint=hint)
         refuse_without_question(items, name)
         chunks = score.known_chunks(stack, asked.chunks, lookup, gold=(lambda: items, name))
-        notes = [f"{name}: {note}" for note in source.notes] if source is not None else []
+        file_notes = source.notes if source is not None else ()
+        notes = [f"{name}: {note}" for note in (*file_notes, *loaded.notes)]
         if choice.note:
             notes.append(choice.note)
         if len(items) < len(loaded.items):

@@ -199,7 +199,7 @@ def traces_in_memory(traces: object) -> Sequence[Trace]:
 def loaded_traces(source: Source, choice: FormatChoice) -> TracesInMemory:
     """A file that cannot be read in ranges, as a whole: the lines of a TREC run make one trace."""
     loaded = read_traces(source, choice)
-    notes = [f"{source.name}: {note}" for note in source.notes]
+    notes = [f"{source.name}: {note}" for note in (*source.notes, *loaded.notes)]
     return TracesInMemory(loaded.items, source.name, notes=notes, problems=loaded)
 
 

@@ -7,7 +7,6 @@ Recorded and new values are never mixed: with an embedder, a hit or a citation w
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
@@ -22,10 +21,11 @@ from ragauge.embed.measure import Measurer, is_same_model, open_measurer
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.fields import FieldError, Row
 from ragauge.files.ranges import Source
+from ragauge.files.temporary_file import temporary_file
 from ragauge.formats.detect import FormatChoice
-from ragauge.formats.json_rows import decode_row
+from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.load import name_of, rows_of
-from ragauge.formats.loaded import LoadedRows
+from ragauge.formats.loaded import LoadedRows, duplicate_key_notes
 from ragauge.formats.traces import RowReader
 from ragauge.model.chunk import Chunk
 from ragauge.model.embedder import Embedding
@@ -299,16 +299,17 @@ def measured_traces(
             trace if trace.line is not None else replace(trace, line=place)
             for place, trace in enumerate(traces_in_memory(traces), 1)
         )
-    handle, path = tempfile.mkstemp(prefix="ragauge-")
-    stack.callback(os.unlink, path)
+    measured = stack.enter_context(temporary_file())
     encode = msgspec.json.Encoder().encode
     size = 0
-    with os.fdopen(handle, "wb") as file:
-        for trace in remeasurer.traces(recorded):
-            size += file.write(encode(trace) + b"\n")
+    for trace in remeasurer.traces(recorded):
+        size += measured.file.write(encode(trace) + b"\n")
+    measured.file.flush()
     name = name_of(traces, source, "<traces>")
-    file_notes = () if source is None else [f"{name}: {note}" for note in source.notes]
-    rows = Source(name, path, 0, size, "lines" if size else "empty", ())
+    notes = [] if source is None else list(source.notes)
+    notes += duplicate_key_notes(len(problems.duplicate_keys), problems.duplicate_keys)
+    file_notes = [f"{name}: {note}" for note in notes]
+    rows = Source(name, measured.path, 0, size, "lines" if size else "empty", ())
     return TraceFile(
         rows,
         file_engine(stack, rows, workers),
@@ -319,10 +320,11 @@ def measured_traces(
 
 
 class _RowProblems:
-    """The first rows that could not be read, and how many there are."""
+    """The first rows that could not be read, how many there are, and rows with a key twice."""
 
     def __init__(self) -> None:
         self.listed: list[Problem] = []
+        self.duplicate_keys: list[tuple[int, str]] = []
         self.count = 0
 
     def add(self, problem: Problem) -> None:
@@ -339,6 +341,8 @@ def _read(source: Source, choice: FormatChoice, problems: _RowProblems) -> Itera
         try:
             row = decode_row(data, cut=cut, overlong=overlong)
             yield reader.trace(row, line)
+            if (duplicate := duplicate_key_error(data)) is not None:
+                problems.duplicate_keys.append((line, duplicate.message))
         except FieldError as failure:
             problems.add(reader.problem(failure, row, Place(source.name, line)))
 

@@ -279,7 +279,7 @@ def score_inputs(
     elif gold.qrels is None:
         traces = open_traces(inputs.traces, inputs.trace_source, choice, engine)
     run = ScoringRun(plan, table, gold_name=gold_name, trace_name=trace_name)
-    run.note_gold(gold.loaded.problems, gold.loaded.problem_count, inputs.gold_source)
+    run.note_gold(gold.loaded, inputs.gold_source)
     if choice.note:
         run.warnings.append(choice.note)
     if traces is not None:

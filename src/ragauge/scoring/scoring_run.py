@@ -17,7 +17,7 @@ from msgspec import Struct
 from ragauge import registry
 from ragauge.errors import MAX_REPORTED, Place, Problem
 from ragauge.files.ranges import Range, Source
-from ragauge.formats.loaded import LoadedRows
+from ragauge.formats.loaded import LoadedRows, duplicate_key_notes
 from ragauge.formats.trec.qrels import Qrels
 from ragauge.formats.trec.ranks import match
 from ragauge.metrics.columns import Bools
@@ -72,6 +72,7 @@ class ScoringPlan(Struct, frozen=True, kw_only=True):
     count_repeats: bool = True
     slices: bool = True
     note_rows: bool = False
+    check_keys: bool = False
     batch_records: int = BATCH_RECORDS
 
 
@@ -144,6 +145,7 @@ def job_of(plan: ScoringPlan, table: GoldTable, source: Source, *, stored: bool 
         stored=stored,
         measured=table.measured if table.beside else None,
         note_rows=plan.note_rows,
+        check_keys=plan.check_keys,
     )
 
 
@@ -188,17 +190,20 @@ class ScoringRun:
         self.embedders: set[str] = set()
         self.reasons: dict[int, str] = {}
         self.warnings: list[str] = []
+        self.duplicate_keys: list[tuple[int, int, str]] = []
+        self.duplicate_key_count = 0
         self.crlf = False
 
     def job(self, source: Source) -> Job:
         """What a worker needs to read the rows of a trace file."""
         return job_of(self.plan, self.joined, source)
 
-    def note_gold(self, problems: list[Problem], count: int, source: Source | None) -> None:
+    def note_gold(self, loaded: LoadedRows, source: Source | None) -> None:
         """Take note of gold rows that could not be read, and of oddities of the file."""
-        self.gold_problems, self.gold_problem_count = problems, count
+        self.gold_problems, self.gold_problem_count = loaded.problems, loaded.problem_count
         if source is not None:
-            self.warnings += [f"{source.name}: {note}" for note in source.notes]
+            notes = (*source.notes, *loaded.notes)
+            self.warnings += [f"{source.name}: {note}" for note in notes]
 
     def inputs(self) -> InputFacts:
         """What is known of the files, before the run is closed."""
@@ -273,6 +278,9 @@ class ScoringRun:
                 self.noted.append((index, partial.noted))
             self.unknown_first += [(index, line, name) for line, name in partial.unknown_first]
             self.unknown_first = sorted(self.unknown_first)[:MAX_REPORTED]
+            self.duplicate_key_count += partial.duplicate_key_count
+            rows = [(index, line, message) for line, message in partial.duplicate_keys]
+            self.duplicate_keys = sorted(self.duplicate_keys + rows)[:MAX_REPORTED]
             self.problem_count += partial.problem_count
             misplaced = [(index, row.line, row.problem) for row in partial.problems]
             self.problems = sorted(self.problems + misplaced, key=_place)[:MAX_REPORTED]
@@ -439,7 +447,14 @@ class ScoringRun:
 
     def _notes(self) -> list[str]:
         crlf = f"{self.trace_name}: CRLF line ends"
-        return [*self.warnings, *([crlf] if self.crlf and crlf not in self.warnings else [])]
+        keys = [f"{self.trace_name}: {note}" for note in self.duplicate_key_notes()]
+        return [*self.warnings, *([crlf] if self.crlf and crlf not in self.warnings else []), *keys]
+
+    def duplicate_key_notes(self) -> list[str]:
+        """What is to be said of traces with a key twice in one object."""
+        first = self.first_lines()
+        places = [(first[index] + line, message) for index, line, message in self.duplicate_keys]
+        return duplicate_key_notes(self.duplicate_key_count, places)
 
     def _findings(self, tally: Tally, first: dict[int, int]) -> list[str]:
         counts = self.totals.labels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 from msgspec import Struct
@@ -96,10 +97,11 @@ def validate(
                 report = resolve_gold(gold_source, items, resolver)
                 loaded = _with(loaded, report)
                 findings.append(f"{gold_source.name} in the corpus: {report.summary()}")
-            checks.append(_check(gold_source, "gold item", len(items), choice, loaded))
+            notes = loaded_gold.loaded.notes
+            checks.append(_check(gold_source, "gold item", len(items), choice, loaded, notes))
         if trace_source is not None and table is None:
             read = read_traces(trace_source, choice)  # line by line: there is nothing to join with
-            checks.append(_check(trace_source, "trace", len(read.items), choice, read))
+            checks.append(_check(trace_source, "trace", len(read.items), choice, read, read.notes))
         elif trace_source is not None and table is not None:
             plan_ = ScoringPlan(
                 profile=choice.profile,
@@ -108,6 +110,7 @@ def validate(
                 k=choice.profile.k,
                 selected=[],
                 intervals=False,
+                check_keys=True,
             )
             run = ScoringRun(plan_, table, gold_name=named, trace_name=trace_source.name)
             ranged = trace_source.layout != "run"
@@ -119,7 +122,8 @@ def validate(
                 report = resolve_traces(trace_source, reducer, resolver)
                 loaded = _with(loaded, report)
                 findings.append(f"{trace_source.name} in the corpus: {report.summary()}")
-            checks.append(_check(trace_source, "trace", run.traces, choice, loaded))
+            notes = run.duplicate_key_notes()
+            checks.append(_check(trace_source, "trace", run.traces, choice, loaded, notes))
             if items:
                 findings += run.together()
         findings += gold_findings(items)
@@ -143,14 +147,19 @@ def _with(loaded: LoadedRows, report: ResolveReport | LoadedRows) -> LoadedRows:
 
 
 def _check(
-    source: Source, kind: str, rows: int, choice: FormatChoice, loaded: LoadedRows
+    source: Source,
+    kind: str,
+    rows: int,
+    choice: FormatChoice,
+    loaded: LoadedRows,
+    notes: Sequence[str],
 ) -> FileCheck:
     return FileCheck(
         name=source.name,
         kind=kind,
         rows=rows,
         dialect=choice.dialect.name,
-        notes=source.notes,
+        notes=(*source.notes, *notes),
         problems=tuple(loaded.problems),
         problem_count=loaded.problem_count,
     )

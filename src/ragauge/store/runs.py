@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -20,6 +19,7 @@ from ragauge.codes import CODES
 from ragauge.corpus.chunk_list import chunk_list_digest
 from ragauge.errors import MAX_REPORTED, RagaugeError
 from ragauge.files.ranges import Source
+from ragauge.files.temporary_file import temporary_file
 from ragauge.model.chunk import Chunk
 from ragauge.model.gold import GoldItem
 from ragauge.model.payloads import (
@@ -378,10 +378,8 @@ def begin_loading(
         message = f"the results of `{run.run_id}` were stored by a newer ragauge"
         raise RagaugeError.of("newer-store", message, hint="upgrade ragauge")
     inputs = read_snapshot(run.snapshot, run.run_id).inputs
-    file = stack.enter_context(  # kept open: it is gone when it is closed
-        tempfile.NamedTemporaryFile(prefix="ragauge-", suffix=".jsonl")  # noqa: SIM115
-    )
-    results = engine.map(RangeTask(Unpack(store.url, run.run_id, file.name)), WHOLE_RUN)
+    path = stack.enter_context(temporary_file()).path
+    results = engine.map(RangeTask(Unpack(store.url, run.run_id, path)), WHOLE_RUN)
 
     def loaded() -> StoredTraces:
         unpacked = next(results)
@@ -394,8 +392,8 @@ def begin_loading(
                 trace_problems=(*inputs.trace_problems, *unpacked.problems)[:MAX_REPORTED],
                 trace_problem_count=inputs.trace_problem_count + unpacked.problem_count,
             )
-        size = os.path.getsize(file.name)
-        source = Source(inputs.trace_name, file.name, 0, size, "lines", ())
+        size = os.path.getsize(path)
+        source = Source(inputs.trace_name, path, 0, size, "lines", ())
         return StoredTraces(source, with_problems)
 
     return loaded

@@ -37,7 +37,7 @@ _FRONT = {
         re.compile(rb"""\s*(?:[\w."'-][^=]*=|\[)"""),
     ),
 }
-_TITLE = re.compile(r"""^title:[ \t]+(["']?)(.*?)\1[ \t]*$""", re.MULTILINE)
+_TITLE = re.compile(r"^title:[ \t]++(.*)$", re.MULTILINE)
 _CAPTION = re.compile(
     r"[*_\s]*(?:figure|fig\.?|table|tab\.|abbildung|abb\.|tabelle)\s*[0-9]+(?:\s+(\S))?",
     re.IGNORECASE,
@@ -300,12 +300,17 @@ def _begins_as_caption(content: str) -> bool:
     return match is not None and not (match[1] or "").islower()
 
 
+def _unquoted(text: str) -> str:
+    is_quoted = len(text) > 1 and text[0] in "\"'" and text[-1] == text[0]
+    return text[1:-1] if is_quoted else text
+
+
 def _front_title(front: str) -> str | None:
     """The title that front matter names, if it can be read."""
     lines = lines_of(front)
     if not front.startswith("+++"):
         match = _TITLE.search("\n".join(lines))
-        return match[2].strip() if match else None
+        return _unquoted(match[1].rstrip(" \t")).strip() if match else None
     try:
         title = tomllib.loads("\n".join(lines[1:-1])).get("title")
     except tomllib.TOMLDecodeError:

@@ -23,10 +23,11 @@ BULLET = re.compile(r"(?:[•‣◦▪●○·–*-]|\(?\d{1,3}[.)]|\(?[a-z][.)]
 _CAPTION = re.compile(r"(?:figure|fig\.|table|tab\.)\s+\d+[a-z]?\s*[.:|]", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\w]+")
 _NUMBERED = re.compile(r"^(?:(?:\d+\.)*\d+\.?|[ivxlc]+\.)\s+", re.IGNORECASE)
-LEADERS = re.compile(r"(?:\.\s?){4,}\s*\w*$")  # as in a table of contents
+# As in a table of contents. Only the first of many dots is tried, here and below.
+LEADERS = re.compile(r"(?<!\.)(?<!\.\s)(?:\.\s?){4,}\s*\w*$")
 _OPEN = re.compile(r"[^.!?:;]$")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_LAST_WORD = re.compile(rf"{_WORD.pattern}$")
+_LAST_WORD = re.compile(rf"(?<![^\W\d_])(?<![^\W\d_]-){_WORD.pattern}$")
 _SHORTEST_HALF = 4
 """Letters of a word that may be half of a compound: shorter ones are mostly syllables, as in
 per-form and in-come, and occur as words of their own in almost any text."""

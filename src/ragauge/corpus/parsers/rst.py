@@ -29,15 +29,17 @@ if TYPE_CHECKING:
     from docutils import nodes
 
 _EXPLICIT = re.compile(r"\.\.(?:\s|$)")
-_DIRECTIVE = re.compile(r"\.\.\s+([\w][\w:.+-]*?)\s*::(?:\s+(.*?))?\s*$")
+_DIRECTIVE = re.compile(r"\.\.\s+([\w][\w:.+-]*?)\s*::(?:\s+(\S(?:.*\S)?)?)?\s*$")
 _NOTE = re.compile(r"\.\.\s+\[[^\]]+\]\s")
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")  # a character repeated, around titles
-_OPTION = re.compile(r"\s+:([\w-]+(?: [\w-]+)*):(?:\s+(.*?))?\s*$")
+_OPTION = re.compile(r"\s+:([\w-]+(?: [\w-]+)*):(?:\s+(\S(?:.*\S)?)?)?\s*$")
 _ROLE = re.compile(r":[\w.+:-]+:`([^`]*)`")
 _LITERAL = re.compile(r"``(.+?)``")
 _QUOTED = re.compile(r"`([^`]+)`_{0,2}")
 _STRESSED = re.compile(r"(\*\*?)(\S(?:.*?\S)?)\1")
-_TARGET = re.compile(r"\s*<[^<>]*>\s*$")
+_TARGET = re.compile(r"(?<!\s)\s*+<[^<>]*>\s*$")
+# Longer titles are shown as they are written: inline markup is not linear in length.
+_LONGEST_INLINE = 4_000
 
 
 class Explicit(Struct, frozen=True):
@@ -95,7 +97,10 @@ def _explicit(lines: Sequence[str], first: int, end: int) -> Explicit:
 
 def plain_title(line: str) -> str:
     """A title without its inline markup; roles are taken at their word, known or not."""
-    line = _ROLE.sub(lambda match: _TARGET.sub("", match[1]) or match[1], line.strip())
+    line = line.strip()
+    if len(line) > _LONGEST_INLINE:
+        return line
+    line = _ROLE.sub(lambda match: _TARGET.sub("", match[1]) or match[1], line)
     line = _LITERAL.sub(r"\1", line)
     line = _QUOTED.sub(lambda match: _TARGET.sub("", match[1]) or match[1], line)
     return _STRESSED.sub(r"\2", line)

@@ -35,7 +35,7 @@ from ragauge.formats.trec.tokens import (
 )
 
 BLOCK_BYTES = 4 * 1024 * 1024
-_DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_DECIMAL = re.compile(rb"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _INTEGER = re.compile(rb"[+-]?[0-9]+")
 _INT32 = 2**31
 _SHOWN = 60

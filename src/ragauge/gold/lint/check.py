@@ -16,6 +16,7 @@ from ragauge.corpus.resolve import Resolver, ResolveReport
 from ragauge.errors import MAX_REPORTED, Problem
 from ragauge.files.open import PathLike
 from ragauge.formats.gold import MIGRATED_TO
+from ragauge.formats.loaded import LoadedRows
 from ragauge.gold.coverage import (
     COVERAGE,
     Coverage,
@@ -567,6 +568,27 @@ def size_json(size: Size) -> dict[str, Any]:
     }
 
 
+def _duplicate_keys(loaded: LoadedRows) -> Iterator[LintFinding]:
+    """Items that were read although an object has a key twice; elsewhere they are unreadable."""
+    for problem in loaded.duplicate_keys:
+        place = problem.place
+        yield LintFinding(
+            rule=problem.code,
+            severity="warning",
+            message=problem.message,
+            hint=problem.hint,
+            line=None if place is None else place.line,
+            qid=None if place is None else place.qid,
+        )
+    more = loaded.duplicate_key_count - len(loaded.duplicate_keys)
+    if more:
+        message = f"{more} more items have a key twice in one object"
+        hint = "keep one of the two; a decoder takes the last and drops the other"
+        yield LintFinding(
+            rule="duplicate-key", severity="warning", message=message, hint=hint, times=more
+        )
+
+
 def lint(
     gold: PathLike,
     *,
@@ -592,8 +614,11 @@ def lint(
             chunks=read_chunk_list(chunks),
             lock=None if lookup is None else lock_beside(gold, lock),
         )
+        report = check(file.loaded.items, context, name=file.source.name)
+        findings = (*report.findings, *_duplicate_keys(file.loaded))
         return replace(
-            check(file.loaded.items, context, name=file.source.name),
+            report,
+            findings=tuple(sorted(findings, key=_order)),
             problems=tuple(file.loaded.problems),
             problem_count=file.loaded.problem_count,
             notes=tuple(file.notes),

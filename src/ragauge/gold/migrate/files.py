@@ -27,7 +27,7 @@ from ragauge.formats.detect import TREC
 from ragauge.formats.gold import DRAFT, PREVIOUS
 from ragauge.formats.gold_files import comments_lost, form_of, read_gold_rows
 from ragauge.formats.gold_files import written as gold_text
-from ragauge.formats.json_rows import decode_row
+from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.load import rows_of
 from ragauge.gold.migrate.evidence import (
     UNMAPPED,
@@ -214,7 +214,7 @@ def migrate_file(
         if source.layout in TREC:
             message = f"`{source.name}` is a TREC file, which cannot be moved"
             raise RagaugeError.of("usage", message, hint="write its ids as JSON Lines first")
-        file.writelines(_rewritten(source, moving))
+        file.writelines(_rewritten(source, moving, is_gold=what == "gold"))
         moving.stop()
     # A comment of YAML has no place in JSON Lines.
     yaml = what == "gold" and os.fspath(name).lower().endswith((".yaml", ".yml"))
@@ -244,7 +244,7 @@ def _migrate_document(name: str, out: str, moving: _Migration) -> int:
     return comments_lost(gold, changes, out)
 
 
-def _rewritten(source: Source, moving: _Migration) -> Iterator[bytes]:
+def _rewritten(source: Source, moving: _Migration, *, is_gold: bool) -> Iterator[bytes]:
     """The lines of the new file; what is wrong with the old ones is kept in `moving`."""
     moving.name = source.name
     for line, data, cut, overlong in rows_of(source):
@@ -252,6 +252,8 @@ def _rewritten(source: Source, moving: _Migration) -> Iterator[bytes]:
         row: Row = {}
         try:
             row = decode_row(data, cut=cut, overlong=overlong)
+            if is_gold and (duplicate := duplicate_key_error(data)) is not None:
+                raise duplicate
             changes = moving.rewrite(row, moving.rewriter)
             encoded = _encoded(data, changes)
         except FieldError as error:

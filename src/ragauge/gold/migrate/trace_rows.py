@@ -15,10 +15,9 @@ from ragauge.files.fields import Row, as_list
 from ragauge.gold.migrate.evidence import Rewriter
 from ragauge.model import greek_names
 from ragauge.model.field_spellings import TRACE_SPELLINGS
-from ragauge.text import citations_in
+from ragauge.text import citation_list
 
 _CITATIONS = TRACE_SPELLINGS["citations"]
-_TEXT = re.compile(r"(citations\s*:\s*\[)([^\]]*)(\])", re.IGNORECASE)
 _NOT_IN_TEXT = re.compile(r"[\s,\]]")
 _PART = re.compile(r"[^,\s]+")
 REDIRECTS = "redirects"
@@ -116,7 +115,8 @@ def _answer(
 
 def _in_text(text: str, path: str, rewriter: Rewriter, replaced: list[dict[str, str]]) -> str:
     """Replace ids in the first `citations: [a, b]` of an answer."""
-    if not citations_in(text):
+    listed = citation_list(text)
+    if listed is None:
         return text
 
     def other(match: re.Match[str]) -> str:
@@ -129,4 +129,5 @@ def _in_text(text: str, path: str, rewriter: Rewriter, replaced: list[dict[str, 
         replaced.extend({"id": new_id, "id_prev": old} for new_id in new if new_id != old)
         return ", ".join(new)
 
-    return _TEXT.sub(lambda match: match[1] + _PART.sub(other, match[2]) + match[3], text, count=1)
+    ids = _PART.sub(other, text[listed.first : listed.last])
+    return text[: listed.first] + ids + text[listed.last :]

@@ -26,7 +26,7 @@ _ALWAYS_SHOWN = 6
 _NAME, _NAME_NARROW = 20, 12
 """The room that names of metrics need, before intervals are broken and after."""
 _PARTS = re.compile(r"[^._]+[._]?|[._]")
-_LARGE = re.compile(r"\d{3,}\.\d{4}")
+_LARGE = re.compile(r"(?<!\d)\d{3,}+\.\d{4}")
 """Numbers from 100 on, such as milliseconds, of which one decimal is enough on a screen."""
 _KINDS: dict[Kind, str] = {"regression": "red", "loss": "red", "win": "green", "draw": ""}
 

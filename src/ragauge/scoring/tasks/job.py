@@ -21,6 +21,7 @@ class Job(Struct, frozen=True, kw_only=True):
     `bytes_too`: how much text was retrieved is wanted too, and how much of the evidence is in it.
     `measured`: questions from this number on are not measured, and their traces counted apart.
     `note_rows`: a page will show the traces, so partials bring notes on their rows.
+    `check_keys`: every row is searched for keys that stand twice, which takes time.
     """
 
     source: Source
@@ -42,6 +43,7 @@ class Job(Struct, frozen=True, kw_only=True):
     qids: tuple[str, ...] = ()
     measured: int | None = None
     note_rows: bool = False
+    check_keys: bool = False
 
 
 class Misplaced(Struct, frozen=True, array_like=True):
@@ -54,7 +56,8 @@ class Misplaced(Struct, frozen=True, array_like=True):
 class Partial(Struct, frozen=True, kw_only=True):
     """The records of one range as columns, and what was counted on the way.
 
-    `beside` counts the traces of questions that are not measured.
+    `beside` counts the traces of questions that are not measured. `duplicate_keys` are the lines of
+    the first rows with a key twice, and what was found there.
     """
 
     range_index: int
@@ -70,3 +73,5 @@ class Partial(Struct, frozen=True, kw_only=True):
     embedders: tuple[str, ...] = ()
     beside: int = 0
     noted: NotedRows | None = None
+    duplicate_keys: tuple[tuple[int, str], ...] = ()
+    duplicate_key_count: int = 0

@@ -16,7 +16,7 @@ from ragauge.errors import MAX_REPORTED, Place
 from ragauge.files.fields import FieldError, Row
 from ragauge.files.ranges import Range, Rows, read_rows
 from ragauge.formats.fast_rows import FastAnswer, FastDecoder, FastRow
-from ragauge.formats.json_rows import decode_row
+from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.traces import RowReader
 from ragauge.model.payloads import trace_of, unreadable
 from ragauge.model.trace import Trace
@@ -88,6 +88,8 @@ class RangeReducer:
         self.crlf = False
         self.unknown_first: list[tuple[int, str]] = []
         self.problems: list[Misplaced] = []
+        self.duplicate_keys: list[tuple[int, str]] = []
+        self.duplicate_key_count = 0
 
     def reduce(self, part: Range) -> Partial:
         """Reduce one range. Ranges must come in descending order."""
@@ -95,6 +97,9 @@ class RangeReducer:
         is_end = part.end >= self.job.source.size
         for start in reversed(range(0, len(rows.data), _CHUNK)):
             self._chunk(rows, start, is_end=is_end)
+        if self.job.check_keys:
+            for index, row in enumerate(rows.data):
+                self._check_keys(row, rows.line(index))
         noted = None if self.notes is None else self.notes.take(part, rows)
         return self._finish(part.index, rows.newlines, noted)
 
@@ -158,6 +163,8 @@ class RangeReducer:
             embedders=tuple(sorted(self.reducer.detail.embedders)),
             beside=self.beside,
             noted=noted,
+            duplicate_keys=tuple(sorted(self.duplicate_keys)[:MAX_REPORTED]),
+            duplicate_key_count=self.duplicate_key_count,
         )
         self._begin()
         return partial
@@ -322,6 +329,23 @@ class RangeReducer:
             self._add(self.reader.trace(row), line)
         except FieldError as error:
             self._problem(error, row, line)
+        else:
+            if not self.job.check_keys:
+                self._check_keys(data, line)
+
+    def _check_keys(self, data: bytes, line: int) -> None:
+        """Count a row that has a key twice in one object."""
+        error = duplicate_key_error(data)
+        if error is None:
+            return
+        # Which rows take the exact path may depend on the rows around them, and a count must not:
+        # those that the fast path could have read are left to `validate`.
+        if not self.job.check_keys and FastDecoder(unread=True).row(data) is not None:
+            return
+        self.duplicate_key_count += 1
+        self.duplicate_keys.append((line, error.message))
+        if len(self.duplicate_keys) > 4 * MAX_REPORTED:
+            self.duplicate_keys = sorted(self.duplicate_keys)[:MAX_REPORTED]
 
     def _problem(self, error: FieldError, row: Row | None, line: int) -> None:
         self.problem_count += 1
