@@ -21,7 +21,7 @@ ADAPTERS_READY := $(ADAPTERS_VENV)/.ready
 # And so does what makes the documentation site: it needs another docutils.
 SITE_VENV := .venv-site
 SITE_READY := $(SITE_VENV)/.ready
-# `make fuzz FUZZ_SECONDS=3600 FUZZ="--seed 7 --only traces"` hands options on.
+# `make fuzz FUZZ_SECONDS=3600 FUZZ="--seed 7 --only read-"` hands options on.
 FUZZ_SECONDS ?= 300
 FUZZ ?=
 
