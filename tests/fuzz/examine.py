@@ -170,8 +170,8 @@ def _bad_files(case: Case, outcome: Outcome) -> Iterator[Finding]:
     command = " ".join(case.arguments[:2])
     if outcome.left:
         yield Finding("left-behind", case.arguments[0], f"a temporary file {outcome.left[0]}")
-    if case.arguments[:1] == ("init",):
-        return  # it writes into the folder of the project, and over files if it is told to
+    if case.arguments[0] in ("demo", "init"):
+        return  # they write into a folder that is named, and over files if they are told to
     for name, content in case.files.items():
         spared = name not in case.changes and not _is_output_only(name, case.arguments)
         if spared and outcome.files.get(name) != content:

@@ -141,6 +141,17 @@ def _change_lines(rng: Random, content: bytes, _: Sequence[bytes]) -> bytes:
 
 def _change_json(rng: Random, content: bytes, others: Sequence[bytes]) -> bytes:
     """Change a value, a key or an element of one JSON document in the file."""
+    return _change_document(rng, content, others, _change_node)
+
+
+def _change_alike(rng: Random, content: bytes, others: Sequence[bytes]) -> bytes:
+    """Replace a value by another of its type, which gets past readers that check types."""
+    return _change_document(rng, content, others, _change_value)
+
+
+def _change_document(
+    rng: Random, content: bytes, others: Sequence[bytes], change: Callable[[Random, Any], None]
+) -> bytes:
     lines = content.splitlines(keepends=True)
     place = rng.randrange(len(lines) or 1)
     # Either the file is one document, or every line is one.
@@ -148,7 +159,7 @@ def _change_json(rng: Random, content: bytes, others: Sequence[bytes]) -> bytes:
         try:
             document = json.loads(b"".join(lines[start:end]))
             if isinstance(document, dict | list):
-                _change_node(rng, document)
+                change(rng, document)
                 lines[start:end] = [json.dumps(document).encode() + b"\n"]
                 return b"".join(lines)
         except (ValueError, RecursionError):
@@ -156,16 +167,45 @@ def _change_json(rng: Random, content: bytes, others: Sequence[bytes]) -> bytes:
     return _change_word(rng, content, others)
 
 
-def _change_node(rng: Random, document: Any) -> None:
+def _places(document: Any) -> list[tuple[Any, Any]]:
+    """Every object or list in a document with each of its keys."""
     nodes = [document]
+    places = []
     for node in nodes:  # grows while it is walked
-        inner = node.values() if isinstance(node, dict) else node
-        nodes += [value for value in inner if isinstance(value, dict | list) and value]
-    node = rng.choice(nodes)
-    keys = list(node) if isinstance(node, dict) else list(range(len(node)))
-    if not keys:
+        for key in list(node) if isinstance(node, dict) else range(len(node)):
+            places.append((node, key))
+            if isinstance(node[key], dict | list):
+                nodes.append(node[key])
+    return places
+
+
+def _change_value(rng: Random, document: Any) -> None:
+    places = _places(document)
+    if not places:
         return
-    key = rng.choice(keys)
+    node, key = rng.choice(places)
+    value = node[key]
+    alike = [other[name] for other, name in places if type(other[name]) is type(value)]
+    match value:
+        case bool():
+            node[key] = not value
+        case int():
+            node[key] = rng.choice((0, -1, value + 1, value - 1, 2**31, 2**53, *alike))
+        case float():
+            node[key] = rng.choice((0.0, 1.0, -value, value * 1e300, 5e-324, *alike))
+        case str():
+            node[key] = rng.choice(("", value[:-1], value + "x", value.upper(), "é\x00", *alike))
+        case list():
+            node[key] = rng.choice((value[::-1], value[:1], [], value + value, *alike))
+        case _:
+            node[key] = deepcopy(rng.choice((None, *alike)))
+
+
+def _change_node(rng: Random, document: Any) -> None:
+    places = _places(document)
+    if not places:
+        return
+    node, key = rng.choice(places)
     match rng.randrange(6):
         case 0:
             del node[key]
@@ -187,7 +227,7 @@ def _change_node(rng: Random, document: Any) -> None:
 Change = Callable[[Random, bytes, Sequence[bytes]], bytes]
 _CHANGES: tuple[Change, ...] = (
     _mutate_raw, _delete, _truncate, _repeat, _insert, _splice, _change_word, _change_word,
-    _change_lines, _change_json, _change_json, _change_json,
+    _change_lines, _change_json, _change_json, _change_alike, _change_alike, _change_alike,
 )  # fmt: skip
 
 

@@ -11,15 +11,19 @@ import io
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 
+import click
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ragauge.cli.main import run
+from ragauge.cli.main import root, run
+from ragauge.corpus.manifest import FileHash, _revision
 from tests.e2e.process import QASET, SMOKE_TRACES
 from tests.fuzz.case import Case
 from tests.fuzz.mutate import (
@@ -35,6 +39,9 @@ from tests.support.pdf_files import pdf
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "canary"
 
 
+Seal = Callable[[Mapping[str, bytes]], dict[str, bytes]]
+
+
 @dataclass(frozen=True)
 class Target:
     """Files that belong together, those of them that are broken, and commands to read them."""
@@ -45,6 +52,7 @@ class Target:
     commands: Sequence[str]
     packs: Mapping[str, str] = field(default_factory=dict)  # files that are packed, and how
     changes: frozenset[str] = frozenset()
+    seal: Seal | None = None  # makes the hashes right that would tell at once
 
     def good_cases(self) -> list[Case]:
         """Every command with nothing broken."""
@@ -68,7 +76,11 @@ class Target:
             content = mutate_packed(rng, content, self.packs[name])
         else:
             content = mutate_bytes(rng, content, list(self.files.values()))
-        return replace(case, files={**case.files, name: content})
+        files = {**case.files, name: content}
+        if self.seal is not None and rng.random() < 0.8:
+            with contextlib.suppress(ValueError, LookupError, TypeError, RecursionError):
+                files = self.seal(files)
+        return replace(case, files=files)
 
 
 # --- good files ----------------------------------------------------------------------------------
@@ -283,6 +295,25 @@ def _made(folder: Path, files: Mapping[str, bytes], *commands: str) -> dict[str,
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
+def _seal_corpus(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Write the hashes of the lists of a corpus into its manifest."""
+    manifest = json.loads(files["corpus/manifest.json"])
+    for name, entry in manifest["files"].items():
+        content = files[f"corpus/{name}"]
+        entry.update(bytes=len(content), sha256=sha256(content).hexdigest())
+    entries = msgspec.convert(manifest["files"], dict[str, FileHash])
+    manifest["revision"] = _revision(entries)
+    return {**files, "corpus/manifest.json": json.dumps(manifest).encode()}
+
+
+def _seal_run(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Write the hash of an exported run into its last line."""
+    head, _, end = files["run.jsonl"].rstrip(b"\n").rpartition(b"\n")
+    last = json.loads(end)
+    last["sha256"] = sha256(head + b"\n").hexdigest()
+    return {**files, "run.jsonl": head + b"\n" + json.dumps(last).encode() + b"\n"}
+
+
 def _picked(files: Mapping[str, bytes], *beginnings: str) -> dict[str, bytes]:
     return {name: text for name, text in files.items() if name.startswith(beginnings)}
 
@@ -388,7 +419,7 @@ def _corpora(folder: Path) -> Iterator[Target]:
         "score gold.jsonl trace.jsonl --corpus corpus --profile all",
         "run --gold gold.jsonl --target bm25:corpus --corpus corpus --store sqlite:///out.db"
         " --run-id r --no-timing --concurrency 1",
-    ])  # fmt: skip
+    ], seal=_seal_corpus)  # fmt: skip
     yield Target("chunks", files, ["chunks.jsonl"], [
         "score gold.jsonl trace.jsonl --chunks chunks.jsonl --profile all",
         "validate gold.jsonl trace.jsonl --corpus corpus --chunks chunks.jsonl",
@@ -466,13 +497,16 @@ def _stored(folder: Path) -> Iterator[Target]:
     yield Target("exported-run", {"run.jsonl": made["run.jsonl"]}, ["run.jsonl"], [
         "runs import run.jsonl --store sqlite:///out.db",
         "runs import run.jsonl --store sqlite:///out.db --run-id x",
-    ])  # fmt: skip
+    ], seal=_seal_run)  # fmt: skip
     plain = {**made, "ragauge.toml": b""}
     lines: dict[str, list[str]] = {}
     for line in _LINES:
         _, depth = command_of(line.split())
         name = "-".join(["options", *line.split()[:depth]])
         lines.setdefault(name, []).append(f"{line} {store}" if line in _WITH_STORE else line)
+    # A command that was added since is tried with its options alone.
+    for command in sorted(all_commands() - NOT_RUN):
+        lines.setdefault("-".join(["options", *command.split()]), [command])
     for name, commands in lines.items():
         yield Target(name, plain, [], commands, changes=frozenset({"store.db"}))
 
@@ -500,13 +534,16 @@ _LINES = (
 NOT_RUN = {"gold edit"}
 
 
-def commands_of_targets(targets: Sequence[Target]) -> set[str]:
-    """The names of all commands that some target runs."""
+def all_commands(group: click.Group = root, prefix: str = "") -> set[str]:
+    """The names of all commands, as they are typed."""
     names = set()
-    for target in targets:
-        for command in target.commands:
-            words = command.split()
-            names |= {words[0], " ".join(words[:2])}
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            names |= all_commands(command, f"{prefix}{name} ")
+        else:
+            names.add(f"{prefix}{name}")
     return names
 
 

@@ -333,8 +333,8 @@ def _imported(store: Store, lines: _Lines, counts: ExportCounts, run_id: str | N
     head = lines.one(RunLine)
     if not readable(head.schema_version):
         raise _bad(lines.name, "it was exported by a newer ragauge: upgrade to read it")
-    run = _run_of(head, run_id)
     with lines.blamed():
+        run = _run_of(head, run_id)
         evidence = _evidence_of(lines.one(EvidenceLine))
     store.begin(run)
     try:
