@@ -179,8 +179,8 @@ def _bad_files(case: Case, outcome: Outcome) -> Iterator[Finding]:
     failed = outcome.exit_code in (None, ExitCode.USAGE, ExitCode.BAD_INPUT, ExitCode.BUG)
     asked_for = tuple(_asked_for(case.arguments))
     for name in sorted(outcome.files.keys() - case.files.keys()):
-        # A store that was made for a run that failed is an empty store, and no half of anything.
-        unfinished = failed and not name.endswith(".db")
+        # A store or a cache that was begun is whole after every step, and no half of anything.
+        unfinished = failed and not outcome.files[name].startswith(b"SQLite format 3")
         if name.endswith(_SIDE_FILES) or not name.startswith(asked_for) or unfinished:
             yield Finding("left-behind", case.arguments[0], f"`{command}` left {name}")
             break
@@ -229,8 +229,9 @@ def _different(first: Outcome, second: Outcome) -> Iterator[Finding]:
     if first.out != second.out:
         yield Finding("differs", "stdout", "two runs print different results")
     for name in sorted(first.files.keys() | second.files.keys()):
+        contents = [outcome.files.get(name, b"") for outcome in (first, second)]
         # A store has the time of each run in it.
-        if not name.endswith(".db") and first.files.get(name) != second.files.get(name):
+        if contents[0] != contents[1] and not contents[0].startswith(b"SQLite format 3"):
             yield Finding("differs", Path(name).suffix, f"two runs write different {name}")
 
 

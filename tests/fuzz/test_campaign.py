@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -21,7 +22,11 @@ from tests.fuzz.targets import NOT_RUN, Target, all_commands, all_targets
 from tests.fuzz.worker import Worker
 from tests.support.effort import FIRST_SEED, seeds
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("fuzz")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("fuzz"),
+    pytest.mark.skipif(sys.platform == "win32", reason="the watchdog needs POSIX signals"),
+]
 
 
 @pytest.fixture(scope="module")

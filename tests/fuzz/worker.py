@@ -6,7 +6,6 @@ import faulthandler
 import multiprocessing
 import os
 import re
-import resource
 import shutil
 import signal
 import tempfile
@@ -78,6 +77,8 @@ def _died(code: int | None, stack: str) -> Finding:
 
 def _serve(connection: Connection, folder: Path, examine: Examine, cpu_seconds: float) -> None:
     """Examine cases until the other end is closed."""
+    import resource  # not on Windows
+
     isolate()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):  # native libraries write there past Python
