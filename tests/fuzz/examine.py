@@ -203,7 +203,7 @@ def _paths(word: str) -> tuple[str, ...]:
 def _is_output_only(name: str, arguments: Sequence[str]) -> bool:
     """Whether somebody asked to write over a file that the command has no other reason to touch."""
     named = [place for place, word in enumerate(arguments) if name in _paths(word)]
-    return bool(named) and all(arguments[place - 1] == "-o" for place in named)
+    return bool(named) and all(arguments[place - 1] in ("-o", "--embed-cache") for place in named)
 
 
 def _silently_skipped(case: Case, outcome: Outcome) -> bool:

@@ -47,6 +47,11 @@ ARGUMENTS: tuple[str, ...] = (
     "canary", "kb", "native", "trec", "hashing", "table", "json", "md", "csv", "html", "junit",
     "github", "gitlab", "compact", "badge", "summary", "comment", "parquet", "doc:5-1", "doc#S.1",
 )  # fmt: skip
+NUMBERS: tuple[str, ...] = (
+    "0", "1", "-1", "2", "5,10", "1,1", "0.5", "-0.0", "1.5", "2147483647", "2147483648", "9" * 25,
+    "nan", "inf", "-inf", "1e400", "1e-400", "٣", "1_0", "0x1", " 5", "5,", ",", "1/s",
+    "2026-02-30",
+)  # fmt: skip
 # Not for a campaign: more processes, a server, programs and hosts.
 _NOT_TRIED = {"workers", "port", "target", "live", "shadow", "embed", "embedder", "concurrency"}
 
@@ -260,8 +265,14 @@ def mutate_arguments(
 
 
 def _value(rng: Random, option: click.Option, files: Sequence[str]) -> str:
+    """Mostly a value that is nearly right: what is quite wrong is refused before anything runs."""
     if isinstance(option.type, click.Choice) and rng.random() < 0.8:
         return str(rng.choice(list(option.type.choices)))
+    kind = (option.metavar or option.type.name).upper()
+    if re.search(r"INT|FLOAT|\b[KNL]\b|DATE|TOLERANCE|SECONDS", kind) and rng.random() < 0.8:
+        return rng.choice(NUMBERS)
+    if re.search(r"FILE|DIR|MAP|LIST|TRACE|GOLD", kind) and rng.random() < 0.5:
+        return rng.choice(files)
     return rng.choice((*ARGUMENTS, *files))
 
 
