@@ -5,33 +5,42 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
-PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 PYTEST := $(RUN) -m pytest
 PARALLEL := -n auto --dist loadgroup
+# The demo needs the package alone, not the 1 GB that its tests need.
+DEMO_VENV := .venv-demo
+DEMO_READY := $(DEMO_VENV)/.ready
 # The libraries to be measured beside bring so much that they have an environment of their own.
 # `make bench BENCH="--only trec --queries 2000"` hands options on.
 BENCH ?=
 BENCH_VENV := .venv-bench
 BENCH_READY := $(BENCH_VENV)/.ready
-BENCH_PIP := $(BENCH_VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # So do the libraries that the adapters connect to.
 ADAPTERS_VENV := .venv-adapters
 ADAPTERS_READY := $(ADAPTERS_VENV)/.ready
-ADAPTERS_PIP := $(ADAPTERS_VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # And so does what makes the documentation site: it needs another docutils.
 SITE_VENV := .venv-site
 SITE_READY := $(SITE_VENV)/.ready
-SITE_PIP := $(SITE_VENV)/bin/python -m pip --disable-pip-version-check --quiet
+# `make fuzz FUZZ_SECONDS=3600 FUZZ="--seed 7 --only read-"` hands options on.
+FUZZ_SECONDS ?= 300
+FUZZ ?=
 
-.PHONY: help demo test browser lint types unit adapters golden bench docs site changelog clean \
+PIP := -m pip --disable-pip-version-check --quiet install
+# Each file is checked against its hash, and nothing may come that has none.
+HASHED := $(PIP) --require-hashes --requirement
+# What the package needs is there by then, also what builds it.
+PACKAGE := $(PIP) --no-deps --no-build-isolation --editable .
+
+.PHONY: help demo test browser lint types unit adapters golden fuzz bench docs site requirements \
+  changelog clean \
   slow slow-fuzz slow-imports slow-docs slow-documents slow-live slow-scale slow-stats
 .DEFAULT_GOAL := help
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
-demo: $(READY) ## score the bundled example, where one gate fails
-	$(VENV)/bin/ragauge demo
+demo: $(DEMO_READY) ## score the bundled example, where one gate fails
+	$(DEMO_VENV)/bin/ragauge demo
 
 test: lint types browser site ## check everything: style, types, all tests
 	$(PYTEST) $(PARALLEL)
@@ -51,10 +60,13 @@ unit: $(READY) ## the fast lane, under a minute: source, vectors, one module at 
 	RAGAUGE_TEST_EFFORT=0.2 $(PYTEST) $(PARALLEL) -m "not slow" tests/architecture tests/unit tests/vectors
 
 adapters: $(ADAPTERS_READY) ## the tests of the adapters, each against its real library
-	$(ADAPTERS_VENV)/bin/python -m pytest -q tests/unit/targets/test_adapters.py
+	$(ADAPTERS_VENV)/bin/python -m pytest -q tests/unit/targets/test_adapters.py tests/unit/test_licences.py
 
 golden: $(READY) ## rewrite the golden outputs; read the diff before you commit it
 	$(PYTEST) tests/golden --update-golden
+
+fuzz: $(READY) ## broken files into every reader, parser and command, for FUZZ_SECONDS=300
+	$(RUN) -m tests.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 slow: slow-fuzz slow-imports slow-docs slow-documents slow-live slow-scale slow-stats ## all long campaigns: hours
 
@@ -88,40 +100,54 @@ docs: $(READY) ## write the generated reference pages
 site: $(SITE_READY) ## make the documentation site in build/site; a warning is an error
 	$(SITE_VENV)/bin/python scripts/website.py
 
+requirements: $(READY) ## write requirements/*.txt with hashes, from pyproject.toml and the pinned versions
+	$(RUN) scripts/requirements.py
+
 changelog: $(READY) ## move the fragments into CHANGELOG.md: make changelog VERSION=0.1.0 DATE=2026-11-15
 	$(RUN) scripts/changelog.py --version "$(VERSION)" --date "$(DATE)"
 
 clean: ## remove the environment, caches and builds
-	rm -rf $(VENV) $(BENCH_VENV) $(ADAPTERS_VENV) $(SITE_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(DEMO_VENV) $(BENCH_VENV) $(ADAPTERS_VENV) $(SITE_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find src tests benchmarks scripts -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # Built anew, not updated, when a dependency changes: what left the list leaves the environment.
-$(READY): pyproject.toml constraints.txt
+define environment
 	@command -v "$(PYTHON)" >/dev/null || { \
 	  echo "error: there is no '$(PYTHON)' on the path; name a Python 3.11 or newer:" \
 	    "make PYTHON=/path/to/python3" >&2; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "error: ragauge needs Python 3.11 or newer, and '$(PYTHON)' is" \
 	    "$$("$(PYTHON)" --version 2>&1); name another: make PYTHON=python3.12" >&2; exit 1; }
-	"$(PYTHON)" -m venv --clear $(VENV)
-	$(PIP) install --constraint constraints.txt hatchling
-	$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	"$(PYTHON)" -m venv --clear $(@D)
+endef
+
+$(READY): pyproject.toml requirements/dev.txt
+	$(environment)
+	$(@D)/bin/python $(HASHED) requirements/dev.txt
+	$(@D)/bin/python $(PACKAGE)
 	@touch $@
 
-$(ADAPTERS_READY): pyproject.toml constraints-adapters.txt
-	"$(PYTHON)" -m venv --clear $(ADAPTERS_VENV)
-	$(ADAPTERS_PIP) install --constraint constraints-adapters.txt hatchling
-	$(ADAPTERS_PIP) install --constraint constraints-adapters.txt --no-build-isolation \
-	  --editable '.[adapters,corpus]' pytest pytest-randomly pytest-xdist hypothesis
+# Uncompiled: a demo imports a part of numpy only, and Python compiles that part as it goes.
+$(DEMO_READY): pyproject.toml requirements/demo.txt
+	$(environment)
+	$(@D)/bin/python $(HASHED) requirements/demo.txt --no-compile
+	$(@D)/bin/python $(PACKAGE) --no-compile
 	@touch $@
 
-$(SITE_READY): docs/requirements.txt
-	"$(PYTHON)" -m venv --clear $(SITE_VENV)
-	$(SITE_PIP) install --requirement docs/requirements.txt
+$(ADAPTERS_READY): pyproject.toml requirements/adapters.txt
+	$(environment)
+	$(@D)/bin/python $(HASHED) requirements/adapters.txt
+	$(@D)/bin/python $(PACKAGE)
 	@touch $@
 
+$(SITE_READY): requirements/site.txt
+	$(environment)
+	$(@D)/bin/python $(HASHED) requirements/site.txt
+	@touch $@
+
+# Not a part of CI: its versions are pinned, without hashes.
 $(BENCH_READY): pyproject.toml benchmarks/constraints.txt
-	"$(PYTHON)" -m venv --clear $(BENCH_VENV)
-	$(BENCH_PIP) install --constraint benchmarks/constraints.txt hatchling
-	$(BENCH_PIP) install --constraint benchmarks/constraints.txt --no-build-isolation --editable '.[bench]'
+	$(environment)
+	$(@D)/bin/python $(PIP) --constraint benchmarks/constraints.txt hatchling
+	$(@D)/bin/python $(PIP) --constraint benchmarks/constraints.txt --no-build-isolation --editable '.[bench]'
 	@touch $@

@@ -1,6 +1,6 @@
 """Builds the documentation site from the pages of the project, with Sphinx.
 
-Run as `python scripts/website.py -o build/site` with the packages of docs/requirements.txt, or as
+Run as `python scripts/website.py -o build/site` with the packages of requirements/site.txt, or as
 `make site`.
 docs/README.md is the front page and the only list of pages: its sections are the chapters, its
 links their pages, in that order. Pages are copied to a temporary folder, so that they can stay as a

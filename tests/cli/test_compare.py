@@ -466,3 +466,16 @@ def test_an_answer_that_never_came_has_no_time(folder: Folder) -> None:
     delta = found["deltas"]["latency.total_ms"]
     assert (delta["a"], delta["b"], delta["n"]) == (100.5, 100.5, 2)
     assert found["deltas"]["retrieval.hit@1"]["a"] == pytest.approx(2 / 3, abs=1e-4)
+
+
+@pytest.mark.parametrize("profile", ["ship", "smoke", "all"])
+def test_scores_are_no_traces_where_the_project_names_its_gold(
+    folder: Folder, profile: str
+) -> None:
+    """The names that are a profile's own stand before the schema in its scores."""
+    for name in ("a", "b"):
+        options = ("--profile", profile, "--full", "-o", f"{name}.json")
+        assert folder.score(None, *options).exit_code == 0
+    folder.write("ragauge.toml", 'gold = "gold.jsonl"\n')
+    outcome = folder.run("compare", "a.json", "b.json")
+    assert outcome.exit_code == 0, outcome.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -216,14 +217,21 @@ def _file(
     return asked.scored_file(stack, asked.configured("gold") or "", name, k=ks, chunks=chunks)
 
 
+_SCORES = re.compile(rb'"schema":\s*"ragauge\.scores/')
+
+
 def _holds_scores(name: str) -> bool:
-    """Whether a file begins as scores do; one that is not there is no trace file either."""
+    """Whether a file says that it holds scores; one that is not there is no trace file either.
+
+    What is the profile's own stands before that. A trace cannot say it by chance: inside its texts
+    the quotes are escaped.
+    """
     if name == "-" or Path(name).is_dir():
         return False
     if not Path(name).exists():
         return True
     with open(name, "rb") as file:
-        return b'"schema"' in (head := file.read(200)) and b"ragauge.scores/" in head
+        return _SCORES.search(file.read(1 << 20)) is not None
 
 
 def _report(name: str) -> ComparisonReport:

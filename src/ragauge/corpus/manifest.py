@@ -259,7 +259,32 @@ def read_corpus(folder: str | os.PathLike[str]) -> Corpus:
     """Read a corpus; its lists must be those that its manifest speaks of."""
     corpus = read_documents(folder)
     sections = tuple(_rows(Path(folder) / _LISTS[1], corpus.manifest, Section))
-    return msgspec.structs.replace(corpus, sections=sections, blocks=tuple(read_blocks(corpus)))
+    blocks = tuple(read_blocks(corpus))
+    _check_parts(Path(folder), corpus.documents, sections, blocks)
+    return msgspec.structs.replace(corpus, sections=sections, blocks=blocks)
+
+
+def _check_parts(
+    folder: Path,
+    documents: Sequence[Document],
+    sections: Sequence[Section],
+    blocks: Sequence[Block],
+) -> None:
+    """Hold sections and blocks to what they are parts of: hashes say only that nothing changed."""
+    sizes = {document.doc: document.bytes for document in documents}
+    above: set[tuple[str, str | None]] = {(doc, None) for doc in sizes}
+    for line, section in enumerate(sections, 1):
+        # A section stands behind the one that it is in, so none is inside itself.
+        if (section.doc, section.parent) not in above:
+            raise _damaged(folder / _LISTS[1], "a section is in nothing above it", line=line)
+        above.add((section.doc, section.id))
+        for start, end in (section.body, section.subtree, section.heading or (0, 0)):
+            if not 0 <= start <= end <= sizes[section.doc]:
+                raise _damaged(folder / _LISTS[1], "a section is not in its document", line=line)
+    for line, block in enumerate(blocks, 1):
+        start, end = block.span
+        if (block.doc, block.section) not in above or not 0 <= start <= end <= sizes[block.doc]:
+            raise _damaged(folder / _LISTS[2], "a block is not in its section", line=line)
 
 
 def read_documents(folder: str | os.PathLike[str]) -> Corpus:

@@ -343,7 +343,8 @@ def _imported(store: Store, lines: _Lines, counts: ExportCounts, run_id: str | N
     head = lines.one(RunLine)
     if not readable(head.schema_version):
         raise _bad(lines.name, "it was exported by a newer ragauge: upgrade to read it")
-    run = _run_of(head, run_id)
+    with lines.blamed():
+        run = _run_of(head, run_id)
     try:
         refuse_run_id(run.run_id)
     except RagaugeError as error:
