@@ -111,7 +111,8 @@ def _is_literal(value: str) -> bool:
     """Whether a text of several lines reads the same when it is written line by line."""
     body = value.removesuffix("\n")
     first, newline, _ = body.partition("\n")
-    if not newline or body.endswith("\n") or not first or first.startswith(" "):
+    # Blanks at the end of an item cannot be told from those behind it, and editors remove them.
+    if not newline or body != body.rstrip() or not first or first.startswith(" "):
         return False
     return _LITERAL.search(value) is None
 

@@ -89,6 +89,7 @@ def test_text_of_several_lines_is_laid_out() -> None:
         "a: |-\n    x\n      y\n\n    z\n  b:\n    - c: 1"
     )
     assert item_text({"a": "x\ny"}, literal=False) == 'a: "x\\ny"'
+    assert item_text({"a": "x\n "}) == 'a: "x\\n "'
 
 
 def test_numbers_that_yaml_lacks_are_refused() -> None:
