@@ -49,7 +49,7 @@ from ragauge.model.field_spellings import (
     HIT_SECTIONS,
 )
 from ragauge.quotes import normalised
-from ragauge.spans import EXACT_UNITS, Span, spans_in, unit_in
+from ragauge.spans import EXACT_UNITS, PLACE_NAMES, Span, spans_in, unit_in
 
 if TYPE_CHECKING:
     from ragauge.gold.lock import Lock  # which reads gold, and so needs this module
@@ -67,13 +67,7 @@ UNRESOLVED = frozenset(
 
 _NOTHING: Mapping[str, str] = {}
 _QUOTE_HASH = "quote_hash"
-_SPAN_NAMES = frozenset(
-    {
-        "span", "offsets", "source_spans", "start", "end", "start_byte", "end_byte", "start_char",
-        "end_char", "start_token", "end_token", "start_ms", "end_ms", "line_start", "line_end",
-        "start_line", "end_line", "unit",
-    }
-)  # fmt: skip
+_SPAN_NAMES = frozenset(PLACE_NAMES) - {"kind"}
 
 
 class PinnedEntry(NamedTuple):

@@ -71,15 +71,18 @@ TRACE_NAMES |= {"retrieval", *INDEX_NAMES}
 """All names that something reads."""
 
 HIT_IDS = ID_NAMES
-HIT_DOCS = ("doc", "doc_id", "doc_path")
+_DOC_NAMES, _DOC_PATHS = ("doc", "doc_id"), ("doc_path",)
+HIT_DOCS = _DOC_NAMES + _DOC_PATHS
+"""Names of the document in evidence, lists of chunks and hits; `path` means one in hits only."""
+
 HIT_SECTIONS = ("section", "section_id")
 HIT_HASHES = ("doc_hash", "document_hash"), ("text_hash", "content_hash", "chunk_hash")
 """Names of the hash of a document's content, and of a chunk's."""
 
 HIT_SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "id": HIT_IDS,
-    "doc": ("doc", "doc_id"),
-    "path": ("doc_path", "path"),
+    "doc": _DOC_NAMES,
+    "path": (*_DOC_PATHS, "path"),
     "section": HIT_SECTIONS,
     "score": ("score",),
     "rank": ("rank",),
