@@ -55,6 +55,8 @@ class GoldInput:
         self.gold = gold
         self.source = source
         self.choice = choice
+        self.locate = locate
+        self.forgotten = False
         self.qrels: Qrels | None = None
         if _is_layout(source, "qrels") and _is_layout(trace, "run"):
             assert source is not None
@@ -66,9 +68,18 @@ class GoldInput:
 
     def items(self) -> list[GoldItem]:
         """The gold items; judgements become items only here, where a store asks for them."""
-        if self.qrels is not None and self.source is not None:
-            return read_gold(self.gold, self.source, self.choice).items
+        if self.source is not None and (self.qrels is not None or self.forgotten):
+            return read_gold(self.gold, self.source, self.choice, locate=self.locate).items
         return self.loaded.items
+
+    def forget_items(self) -> None:
+        """Let go of the items of a file, once there is a table of them: they are far larger.
+
+        Whoever asks for them after all has them read again.
+        """
+        if self.source is not None and not self.forgotten:
+            self.loaded = replace(self.loaded, items=[])
+            self.forgotten = True
 
     def table(self, options: Options, name: str, chunks: dict[str, Chunk]) -> GoldTable:
         """The table under some options."""

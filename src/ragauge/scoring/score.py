@@ -269,6 +269,8 @@ def score_inputs(
 
         remeasurer = opened_remeasurer(stack, embed, gold.items(), listed, corpus, trace_name)
     table = gold.table(plan.options, gold_name, listed)
+    if not (hashes or plan.note_rows):  # then nobody asks for them, unless a store does
+        gold.forget_items()
     traces: AnyTraces | None = None  # a TREC run over judgements never becomes traces
     if remeasurer is not None:
         from ragauge.scoring.remeasure import measured_traces

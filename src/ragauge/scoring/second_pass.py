@@ -32,7 +32,7 @@ from ragauge.scoring.slot_stability import (
     slot_order,
     to_compare,
 )
-from ragauge.scoring.sums import COMPARED
+from ragauge.scoring.sums import COMPARED, count_into
 from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.reduce import RangeReducer
 from ragauge.scoring.trace_details import TraceDetails
@@ -130,8 +130,7 @@ class SecondPass:
             compared = measured
             if not self.absent_counts:
                 compared = measured & ((records.facts & int(Fact.ERRORED)) == 0)
-            size = len(self.table.qids)
-            self.counts += np.bincount(records.question[compared], minlength=size)
+            count_into(self.counts, records.question[compared])
             fits = to_compare(self.counts, self.order) | (self.counts <= 1)
             wanted = wanted | (fits[records.question] & measured)
         if wanted.any():

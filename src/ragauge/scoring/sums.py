@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +28,25 @@ RULES = {"token": Fact.BY_TOKEN, "refused flag": Fact.BY_FLAG, "grounded flag": 
 """Which rule decided that an answer is a refusal."""
 
 _COUNTERS = ("slots", "hitting", "silent", "refused", "spoken", "found", "empty")
+_FEW_CELLS = 4  # cells for each that is named: below that a count over all is quicker
 _NO_RECORD = 99
 """Above every code of λ, so that a minimum over records ignores it."""
 
 Membership = tuple[Population, str]
 """A population, and the metric that excludes more than it does; empty for none."""
+
+
+def count_into(counts: NDArray[np.integer[Any]], cells: NDArray[np.integer[Any]]) -> None:
+    """Add 1 to every cell that is named, as often as it is named.
+
+    With many questions a batch names few of the cells: then those alone are touched, for a count
+    over all of them would take as long, and as much memory, as the gold set is large.
+    """
+    flat = counts.reshape(-1)
+    if flat.size <= _FEW_CELLS * len(cells):
+        flat += np.bincount(cells, minlength=flat.size)
+    else:
+        np.add.at(flat, cells, 1)
 
 
 class Totals:
@@ -64,8 +79,9 @@ class Totals:
         keys = dict.fromkeys(_membership(chosen) for _, chosen in self.of_records)
         self.sizes = {key: np.zeros(questions, np.int64) for key in keys}
         self.excluded: dict[Membership, Counter[str]] = {key: Counter() for key in keys}
-        self.labels = np.zeros((len(LABELS), questions), np.int64)
-        self.causes = np.zeros((len(CAUSES), questions), np.int64)
+        # A question never has so many records that 32 bits do not count them.
+        self.labels = np.zeros((len(LABELS), questions), np.int32)
+        self.causes = np.zeros((len(CAUSES), questions), np.int32)
         self.searched = False
         # The worst label's rank and the earliest position with it, in one number to maximise.
         self.worst = np.full(questions, -1, np.int64)
@@ -93,7 +109,6 @@ class Totals:
             self.record_labels.append((batch.question, position, labels))
 
     def _measure(self, batch: Batch) -> None:
-        questions = len(self.worst)
         members: dict[Population, tuple[Bools, dict[str, int]]] = {}
         counted: set[Membership] = set()
         for i, chosen in self.of_records:
@@ -115,10 +130,9 @@ class Totals:
             if key not in counted:
                 counted.add(key)
                 self.excluded[key].update(excluded)
-                self.sizes[key] += np.bincount(batch.question[inside], minlength=questions)
+                count_into(self.sizes[key], batch.question[inside])
             if metric.binary:
-                ones = batch.question[inside & np.asarray(values, np.bool_)]
-                self.sums[i] += np.bincount(ones, minlength=questions)
+                count_into(self.sums[i], batch.question[inside & np.asarray(values, np.bool_)])
             else:
                 self._sum(self.sums[i], batch, inside, values, metric.unit)
                 if bottoms is not None:
@@ -136,18 +150,18 @@ class Totals:
         grounded = self.correct.id == "answer.grounded_precision"
         labels = label_records(batch, correct, grounded=grounded)
         cells = labels.astype(np.int64) * questions + batch.question
-        self.labels += np.bincount(cells, minlength=self.labels.size).reshape(self.labels.shape)
+        count_into(self.labels, cells)
         # Positions are below 2**56; the earliest of the worst wins.
         score = (labels.astype(np.int64) << 56) | ((1 << 56) - 1 - position)
         np.maximum.at(self.worst, batch.question, score)
         causes = refine_records(batch, labels)
         with_cause = np.flatnonzero(causes)
         cells = (causes[with_cause].astype(np.int64) - 1) * questions + batch.question[with_cause]
-        self.causes += np.bincount(cells, minlength=self.causes.size).reshape(self.causes.shape)
+        count_into(self.causes, cells)
         self.searched = self.searched or bool(batch.hit_count.any())
         return labels
 
-    def cause_counts(self) -> Ints:
+    def cause_counts(self) -> NDArray[np.int32]:
         """How many records of each question have which cause, as (causes, questions).
 
         Where no trace of the run has a hit, nothing was recorded that could be missing.
@@ -155,7 +169,7 @@ class Totals:
         if self.searched:
             return self.causes
         about_hits = np.array([cause in SEARCH_CAUSES for cause in CAUSES], np.bool_)
-        return np.where(about_hits[:, None], 0, self.causes)
+        return np.where(about_hits[:, None], np.int32(0), self.causes)
 
     def _count(self, batch: Batch) -> None:
         answered, refused = batch.answered, batch.refused
@@ -191,8 +205,7 @@ class Totals:
             "found": near,
             "empty": batch.hit_count == 0,
         }.items():
-            counted = batch.question[holds & present]
-            self.counters[name] += np.bincount(counted, minlength=len(self.worst))
+            count_into(self.counters[name], batch.question[holds & present])
         states = batch.detail("lambda")
         of = batch.question[states.record]
         np.minimum.at(self.least_recorded, of, states.value.astype(np.int8))
