@@ -144,7 +144,6 @@ def parse(source: bytes) -> Parsed:
     explicit = explicit_blocks(lines)
     inside = {line for markup in explicit for line in range(markup.first, markup.end)}
     tables = _tables(tree)
-    blocks = [_RstBlock(markup.first, "", explicit=markup) for markup in explicit]
     docutils_blocks = [block for block in _blocks(tree, 0, lines) if block.first not in inside]
     # A table with no blank line behind it has a wrong line, which may be one of a heading.
     in_headings = {
@@ -153,6 +152,11 @@ def parse(source: bytes) -> Parsed:
         if block.kind == "heading"
         for line in range(block.first, block.title + 2)
     }
+    blocks = [
+        _RstBlock(markup.first, "", explicit=markup)
+        for markup in explicit
+        if markup.first not in in_headings  # a title between two lines may look like one
+    ]
     blocks += [
         block
         for block in docutils_blocks

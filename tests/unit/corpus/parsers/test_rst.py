@@ -217,6 +217,12 @@ _PARTS = st.sampled_from(
 )  # fmt: skip
 
 
+def test_a_title_between_two_lines_may_look_like_a_directive() -> None:
+    found = parsed("=====\n.. .. \n=====\n\nText.\n")
+    assert [heading.title for heading in found.headings] == [".. .."]
+    assert [found.text[slice(*piece.span)] for piece in found.pieces] == [b"Text."]
+
+
 @given(st.lists(_PARTS, max_size=30).map("".join))
 def test_anything_gives_pieces_in_order(source: str) -> None:
     assert parsed(source).text == source.encode()
