@@ -80,7 +80,7 @@ slow-docs: $(READY) browser site ## every command of every page, and the site in
 	$(RUN) benchmarks/campaign.py docs --write docs/benchmarks.md
 
 slow-documents: $(READY) ## real PDFs of many producers, and changed ones of every kind (fetches 200 MB)
-	$(RUN) benchmarks/campaign.py documents
+	$(RUN) benchmarks/campaign.py documents --write docs/benchmarks.md
 
 slow-live: $(READY) ## a server under load (no campaign yet)
 	$(RUN) benchmarks/campaign.py live

@@ -207,6 +207,13 @@ def _pytest(arguments: Sequence[str], environment: Mapping[str, str] | None = No
     return done.returncode
 
 
+def _git(*arguments: str) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, encoding="utf-8", check=False
+    )
+    return done.stdout.strip()
+
+
 CAMPAIGNS = {
     "fuzz": fuzz,
     "imports": nothing,  # exports of other tools, read as they are
@@ -225,19 +232,16 @@ def main() -> int:
     parser.add_argument("--effort", type=float, default=1.0, help="times the usual sizes")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the figures into a page")
     options = parser.parse_args()
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=ROOT,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    ).stdout.strip()
+    commit = _git("describe", "--always") or "unknown"
+    today = datetime.now(UTC).date()
+    # Figures of another campaign on the page change nothing that is measured.
+    changed = _git("status", "--porcelain", "--", "src", "tests", "benchmarks", "pyproject.toml")
     with redirect_stdout(StringIO()) as figures:
-        today = datetime.now(UTC).date()
-        print(f"Made by `make slow-{options.name}` on {today}, commit {commit or 'unknown'}.")
+        state = f"commit {commit} and changes" if changed else f"commit {commit}"
+        print(f"Made by `make slow-{options.name}` on {today}, {state}.")
         print(f"{machine()}.\n")
         code = CAMPAIGNS[options.name](options.effort)
-    print(figures.getvalue())
+    print(figures.getvalue(), end="")
     if options.write and code == 0:  # a campaign that fails has no figures, but something to mend
         write_sections(options.write, {f"slow-{options.name}": figures.getvalue().rstrip()})
     return code

@@ -24,6 +24,7 @@ TITLES = {
     "slow-fuzz": "Campaign: properties and oracles with many examples",
     "slow-imports": "Campaign: exports of other tools",
     "slow-docs": "Campaign: every command of every page",
+    "slow-documents": "Campaign: real documents, and changed ones",
     "slow-live": "Campaign: a server under load",
     "slow-scale": "Campaign: large files, cut in many ways",
     "slow-stats": "Campaign: how often intervals cover, and equal runs differ",

@@ -32,6 +32,7 @@ BOUNDED = {
     "ragauge.corpus.parsers.html._CHARSET": "is given the first 1,024 bytes of a page",
     "ragauge.corpus.parsers.rst._ROLE": "is given titles of up to 4,000 characters",
     "ragauge.corpus.parsers.rst._STRESSED": "is given titles of up to 4,000 characters",
+    "ragauge.model.error_reasons._VARYING": "is given messages of up to 480 characters",
 }
 """Patterns that are not linear and need not be: why not."""
 

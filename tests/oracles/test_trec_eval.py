@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ragauge import score
+from ragauge.errors import RagaugeError
 from ragauge.model.options import Options
 from ragauge.model.scores import Scores
 from tests.oracles.judged import (
@@ -312,7 +313,7 @@ def test_repeated_documents_keep_their_ranks_and_gain_once(tmp_path: Path) -> No
 
 
 def test_the_last_of_two_judgements_counts(tmp_path: Path) -> None:
-    """Both files have a judged 0 and then 1; b the other way round."""
+    """The file has a judged 0 and then 1; b the other way round. JSON may not say so at all."""
     run = {"t": [("a", 2.0), ("b", 1.0)]}
     lines = [("a", 0), ("b", 1), ("a", 1), ("b", 0)]
     qrels, results_ = tmp_path / "twice", write_run(tmp_path / "run", run)
@@ -321,10 +322,11 @@ def test_the_last_of_two_judgements_counts(tmp_path: Path) -> None:
     grades = ", ".join(f'"{doc}": {grade}' for doc, grade in lines)
     items.write_text(f'{{"qid": "t", "grades": {{{grades}}}}}\n', "utf-8")
     theirs = by_trec_eval({"t": {"a": 1, "b": 0}}, run)["t"]
-    for gold in (qrels, items):
-        found = scored(gold, results_)
-        for measure, metric in PAIRS.items():
-            assert values(found, metric)["t"] == pytest.approx(theirs[measure], abs=CLOSE), measure
+    found = scored(qrels, results_)
+    for measure, metric in PAIRS.items():
+        assert values(found, metric)["t"] == pytest.approx(theirs[measure], abs=CLOSE), measure
+    with pytest.raises(RagaugeError, match=r"`grades.a`, `grades.b` stand twice"):
+        scored(items, results_)
 
 
 def test_lines_in_any_order_and_topics_apart(tmp_path: Path) -> None:
