@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+import pytest
+
 from tests.architecture.source_text import (
     PACKAGE,
     SOURCE,
@@ -65,6 +67,9 @@ _BINDING = (
 )  # fmt: skip
 
 MODULES = read_modules()
+
+# All in one process: what one test has parsed, the next need not.
+pytestmark = pytest.mark.xdist_group("architecture")
 
 
 def local_name(module: str) -> str:

@@ -112,6 +112,7 @@ print(spellings.pool_disagreement(folder))
 """
 
 
+@pytest.mark.slow
 def test_a_spelling_added_to_a_table_is_read_everywhere(tmp_path: Path) -> None:
     """In a copy of the package each field gets one more name, in the tables and nowhere else."""
     copy = tmp_path / "ragauge"

@@ -450,6 +450,7 @@ def test_errors_that_a_profile_counts_as_answers_are_gaps_of_a_baseline(folder: 
     assert folder.score(TRACES, *demand, "--allow-errored").exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("flags", "code"), [((), 4), (("--allow-errored",), 1)])
 def test_comparisons_and_stored_runs_are_judged_alike(
     folder: Folder, flags: tuple[str, ...], code: int

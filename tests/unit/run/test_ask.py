@@ -177,6 +177,7 @@ def test_an_error_that_may_pass_is_tried_again(monkeypatch: pytest.MonkeyPatch) 
     assert (errors(found), seen) == (["busy"], ["Q0", "Q0"])
 
 
+@pytest.mark.slow
 def test_nobody_asks_before_a_target_wants_to_be_asked_again() -> None:
     first = threading.Event()
     times: list[float] = []
@@ -209,6 +210,7 @@ def with_room_for(room: int, wait: float | None) -> Callable[[TargetQuestion], A
     return answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wait", [0.05, 0.0, None])
 @pytest.mark.parametrize("retries", [0, 2])
 def test_a_busy_target_loses_no_question(wait: float | None, retries: int) -> None:
@@ -219,6 +221,7 @@ def test_a_busy_target_loses_no_question(wait: float | None, retries: int) -> No
     assert len(target.questions) < 3 * 80  # and it is not asked over and over
 
 
+@pytest.mark.slow
 def test_a_busy_target_is_asked_by_fewer_at_once_and_by_more_when_it_has_time() -> None:
     target, shelf = Asked(with_room_for(4, 0.02)), Shelf()
     slots = GoldSlots(questions(60))
@@ -235,6 +238,7 @@ def test_a_busy_target_is_asked_by_fewer_at_once_and_by_more_when_it_has_time() 
     assert running.limit.allowed > before
 
 
+@pytest.mark.slow
 def test_a_target_that_is_always_busy_holds_a_run_for_a_while_only() -> None:
     """All questions together, not one after another: the others are asked once."""
     limits = Limits(concurrency=1, max_wait=0.4, timing=False)
@@ -285,6 +289,7 @@ def test_a_run_with_one_other_result_goes_on(other: TargetError | None) -> None:
     assert (progress.stopped, progress.done) == (None, 100)
 
 
+@pytest.mark.slow
 def test_a_long_wait_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "_LONG_WAIT", 0.2)
     waits = iter([0.1, 0.4])  # the first is not worth a word
@@ -308,6 +313,7 @@ def test_a_long_wait_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert notes[1:] == ["waiting for 60 s, as the target asks: 503"]
 
 
+@pytest.mark.slow
 def test_a_call_that_hangs_is_left_behind() -> None:
     release = threading.Event()
 
@@ -327,6 +333,7 @@ def test_a_call_that_hangs_is_left_behind() -> None:
     assert (progress.done, progress.errors, progress.stopped) == (6, 2, None)
 
 
+@pytest.mark.slow
 def test_too_many_calls_that_hang_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "MOST_LOST", 2)
     release = threading.Event()

@@ -18,7 +18,8 @@ from ragauge.store.packed_slices import join_slices
 from tests.support.old_stores import make_store_v3, rows_of_v3
 from tests.support.postgres import own_schema, server_url
 
-KINDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]
+SERVER = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
+KINDS = ["sqlite", pytest.param("postgres", marks=SERVER)]
 
 
 @pytest.fixture(params=KINDS)

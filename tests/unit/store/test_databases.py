@@ -53,7 +53,8 @@ SCORING = Scoring(
     aggregate='{"m": 0.50}', questions=b"\x01\x02", slices=b"\x78\x00\xff",
 )  # fmt: skip
 VALUES = [ValueColumn("recall@5", 1, b"\x00\x01"), ValueColumn("mrr", 2, b"")]
-KINDS = ["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]
+SERVER = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]  # starting it takes seconds
+KINDS = ["sqlite", pytest.param("postgres", marks=SERVER)]
 
 
 @pytest.fixture(params=KINDS)
@@ -659,6 +660,7 @@ def columns_of(url: str, table: str) -> list[str]:
     return [row[0] for row in sql(url, f"{asked} '{table}'::regclass ORDER BY attnum")]
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("postgres")
 def test_both_databases_have_the_same_tables(
     request: pytest.FixtureRequest, tmp_path: Path
@@ -894,6 +896,7 @@ def test_a_server_that_does_not_answer_is_said_without_the_password(url: str, co
     assert "geheim" not in str(error.value).replace("db?geheim", "")
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("postgres")
 def test_what_the_server_refuses_is_said_in_its_words(request: pytest.FixtureRequest) -> None:
     """Text with a NUL, rights that are missing, a database that is not there."""
@@ -916,6 +919,7 @@ def test_what_the_server_refuses_is_said_in_its_words(request: pytest.FixtureReq
         assert code_of(error) == "store-unavailable"
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("postgres")
 def test_tables_of_others_may_stand_beside_ours(request: pytest.FixtureRequest) -> None:
     """A database is shared, unlike a file."""
@@ -927,6 +931,7 @@ def test_tables_of_others_may_stand_beside_ours(request: pytest.FixtureRequest) 
         assert sql(url, "SELECT * FROM birds") == []
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("postgres")
 def test_a_user_who_may_only_read_reads(request: pytest.FixtureRequest) -> None:
     """And is told whom to ask where the tables are of an older version."""
@@ -961,6 +966,7 @@ def test_a_user_who_may_only_read_reads(request: pytest.FixtureRequest) -> None:
             sql(url, f"DROP OWNED BY {reader}", f"DROP ROLE {reader}")
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("postgres")
 def test_minutes_of_live_traffic_can_be_kept_by_month(request: pytest.FixtureRequest) -> None:
     """A partition that is made ahead takes its rows, and can be dropped with them."""

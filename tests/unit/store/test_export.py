@@ -336,6 +336,7 @@ def test_a_place_that_cannot_be_written_is_named() -> None:
     assert caught.value.code == "file-unreadable"
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("postgres")
 def test_a_run_goes_from_one_kind_of_store_to_another(
     store: Store, request: pytest.FixtureRequest

@@ -203,6 +203,7 @@ def test_the_space_of_a_deleted_run_is_used_by_the_next(file: Path) -> None:
         assert file.stat().st_size <= size + 10 * sqlite.PAGE, number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [4096, 16])
 def test_a_store_is_compacted_in_place(
     file: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
@@ -239,6 +240,7 @@ def test_an_older_file_is_compacted_too_and_better_the_next_time(file: Path) -> 
     assert read_run(file) == 20
 
 
+@pytest.mark.slow
 def test_a_store_is_compacted_beside_a_reader(file: Path) -> None:
     """A stream that is half read sees its rows to the end."""
     store_run(file, "large", 3000)

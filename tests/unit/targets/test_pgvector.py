@@ -29,7 +29,7 @@ from tests.support.target_calls import (
 )
 
 psycopg = pytest.importorskip("psycopg", reason="the extra `pgvector` is not installed")
-pytestmark = pytest.mark.xdist_group("postgres")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 
 LACKING = "the PostgreSQL here has no extension `vector`: install pgvector or the package pgserver"
 

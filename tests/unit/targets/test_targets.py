@@ -239,6 +239,7 @@ def test_a_process_is_asked_again_and_again(program: str) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "reason", "transient"),
     [
