@@ -253,3 +253,17 @@ def test_a_store_is_compacted_beside_a_reader(file: Path) -> None:
         before, after = store.compact()
         assert after <= before
         assert sum(1 for _ in stream) == 19
+
+
+def test_a_file_with_a_damaged_text_is_no_store(file: Path) -> None:
+    """A byte that was changed on the disk may be in the name of a table, or in a text."""
+    content = file.read_bytes()
+    for damaged in (
+        content.replace(b"eval_query_results", b"eval_query_resul\x83s"),
+        content.replace(b"TEXT", b"TE\x83T"),
+    ):
+        assert damaged != content
+        file.write_bytes(damaged)
+        with pytest.raises(RagaugeError) as caught:
+            read_run(file)
+        assert caught.value.code in ("bad-store", "store-unavailable")

@@ -63,6 +63,8 @@ def _translated(name: str) -> Iterator[None]:
         raise store_errors.clash(name, str(error)) from error
     except (sqlite3.InterfaceError, sqlite3.ProgrammingError):
         raise  # ours, not the user's
+    except UnicodeDecodeError as error:  # SQLite gives texts as they lie in the file
+        raise store_errors.not_ours(name, "a text in it is not UTF-8: it is damaged") from error
     except sqlite3.DatabaseError as error:
         hint = HINTS.get(getattr(error, "sqlite_errorcode", -1) & 0xFF)
         if hint is None:
