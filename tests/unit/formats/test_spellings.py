@@ -81,6 +81,19 @@ def test_rows_of_two_systems_with_optional_fields_need_few_decoders(
     assert len(fast_rows._decoders) < 8
 
 
+def test_shapes_share_a_decoder_whatever_fields_there_are_and_in_whatever_order() -> None:
+    """A log of many systems would else make a decoder for every combination that it holds."""
+    rows: list[dict[str, Any]] = [
+        {"qid": "1", "question": "why?", "topk": ["a#1"]},
+        {"topk": ["a#1"], "seed": 1, "question": "why?", "build": "b", "qid": "1"},
+    ]
+    shapes = [fast_rows.shape_of(spellings.as_line(row)) for row in rows]
+    assert shapes[0] is not None
+    assert shapes[1] is not None
+    assert shapes[0] != shapes[1]
+    assert fast_rows._decoder(shapes[0]) is fast_rows._decoder(shapes[1])
+
+
 def test_two_spellings_of_one_field_are_for_the_exact_path() -> None:
     """Whether they agree, and which one wins under a dialect, only the exact path knows."""
     for more in ({"q_id": "q9"}, {"topk": ["p9"]}, {"hits": [{"id": "p2"}]}):
