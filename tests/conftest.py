@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
@@ -62,11 +63,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(autouse=True)
 def _modules_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Modules that a test wrote and imported are not those of the next test."""
-    path, names = list(sys.path), set(sys.modules)
+    path, last = list(sys.path), next(reversed(sys.modules))
     yield
     sys.path[:] = path
     base = str(tmp_path_factory.getbasetemp())
-    for name in set(sys.modules) - names:
+    # In the order of imports: what this test imported stands behind what was last before it.
+    for name in list(itertools.takewhile(lambda name: name != last, reversed(sys.modules))):
         if any(place.startswith(base) for place in _places(sys.modules[name])):
             del sys.modules[name]
 

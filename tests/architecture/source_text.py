@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,26 +35,34 @@ class Module:
         return ast.parse(self.text, filename=self.name)
 
     @cached_property
-    def imports(self) -> list[Import]:
-        return list(self._imports_in(self.tree, runs_on_import=True))
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
 
-    def _imports_in(self, node: ast.AST, *, runs_on_import: bool) -> Iterator[Import]:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Import):
-                for alias in child.names:
-                    yield Import(alias.name, None, child.lineno, runs_on_import)
-            elif isinstance(child, ast.ImportFrom):
-                origin = self._absolute(child.module, child.level)
-                for alias in child.names:
-                    yield Import(origin, alias.name, child.lineno, runs_on_import)
-            elif isinstance(child, ast.If) and _asks_for_type_checking(child.test):
-                for statement in child.body:
-                    yield from self._imports_in(_holding(statement), runs_on_import=False)
-                for statement in child.orelse:
-                    yield from self._imports_in(_holding(statement), runs_on_import=runs_on_import)
+    @cached_property
+    def imports(self) -> list[Import]:
+        return list(self._imports_in(self.tree.body, runs_on_import=True))
+
+    def _imports_in(
+        self, statements: Sequence[ast.AST], *, runs_on_import: bool
+    ) -> Iterator[Import]:
+        for statement in statements:
+            if isinstance(statement, ast.Import):
+                for alias in statement.names:
+                    yield Import(alias.name, None, statement.lineno, runs_on_import)
+            elif isinstance(statement, ast.ImportFrom):
+                origin = self._absolute(statement.module, statement.level)
+                for alias in statement.names:
+                    yield Import(origin, alias.name, statement.lineno, runs_on_import)
+            elif isinstance(statement, ast.If) and _asks_for_type_checking(statement.test):
+                yield from self._imports_in(statement.body, runs_on_import=False)
+                yield from self._imports_in(statement.orelse, runs_on_import=runs_on_import)
             else:
-                inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-                yield from self._imports_in(child, runs_on_import=runs_on_import and not inside)
+                inside = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+                # Imports are statements: expressions, most of a tree, need no look.
+                for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+                    yield from self._imports_in(
+                        getattr(statement, field, ()), runs_on_import=runs_on_import and not inside
+                    )
 
     def _absolute(self, module: str | None, level: int) -> str:
         if level == 0:
@@ -68,10 +76,6 @@ def _asks_for_type_checking(test: ast.expr) -> bool:
     return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
         isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
     )
-
-
-def _holding(statement: ast.stmt) -> ast.Module:
-    return ast.Module(body=[statement], type_ignores=[])
 
 
 def read_modules(folder: Path = SOURCE) -> dict[str, Module]:

@@ -189,4 +189,4 @@ f += 1
 for g in [h for h in x if (i := h)]:
     with g as j, k: obj.attribute[0] = 1
 """
-    assert sorted(bindings(ast.parse(text))) == [*"abcdeffghij"]
+    assert sorted(bindings(ast.walk(ast.parse(text)))) == [*"abcdeffghij"]

@@ -6,7 +6,7 @@ A new module needs no entry here; a new package goes into ORDER.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pytest
 
@@ -171,7 +171,7 @@ def prints(module: Module) -> list[int]:
     """The lines that call `print`."""
     return [
         node.lineno
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "print"
@@ -194,10 +194,10 @@ def shared_class_names(modules: Mapping[str, Module]) -> dict[str, list[str]]:
     return {name: places for name, places in owners.items() if len(places) > 1}
 
 
-def bindings(tree: ast.AST) -> list[str]:
+def bindings(nodes: Iterable[ast.AST]) -> list[str]:
     """Every name that is bound by `=`, `for`, `with`, `:=` or a comprehension, each time."""
     targets: list[ast.expr | None] = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Assign):
             targets += node.targets
         elif isinstance(node, ast.With):
@@ -251,7 +251,7 @@ def test_no_two_public_classes_share_a_name() -> None:
 
 
 def test_names_say_what_they_hold() -> None:
-    by_module = {name: bindings(module.tree) for name, module in MODULES.items()}
+    by_module = {name: bindings(module.nodes) for name, module in MODULES.items()}
     bad = {name: sum(bound in PLACEHOLDERS for bound in names) for name, names in by_module.items()}
     share = sum(bad.values()) / sum(map(len, by_module.values()))
     worst = sorted(bad, key=lambda name: -bad[name])[:10]

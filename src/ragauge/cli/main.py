@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Collection
+from functools import cached_property
 from typing import Any, NoReturn
 
 import click
@@ -46,6 +47,10 @@ class CommandFolder(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Name the commands of the folder, without importing them."""
+        return self._names
+
+    @cached_property
+    def _names(self) -> list[str]:
         folder = importlib.import_module(self.package).__path__
         names = (module.name for module in pkgutil.iter_modules(folder))
         return sorted(name for name in names if name not in self.without)
