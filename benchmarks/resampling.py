@@ -1,4 +1,4 @@
-"""Owns the benchmark of the statistics: bootstrap, quantiles and permutation beside plain numpy.
+"""Owns the benchmark of the statistics: intervals and permutation beside plain numpy.
 
 Run as `python benchmarks/resampling.py --rounds 3`; `--questions`, `--metrics` and `--repeats` set
 other sizes, `--write docs/benchmarks.md` puts the tables into that page. Each contender runs in a
@@ -21,8 +21,15 @@ from numpy.typing import NDArray
 
 from measure import MEGABYTE, Measurement, measure
 from page import write_sections
-from ragauge.stats.intervals import bootstrap, bootstrap_quantile
-from ragauge.stats.paired import paired_bootstrap, permutation
+from ragauge.stats.intervals import (
+    Interval,
+    delta_interval,
+    group_sums,
+    quantile_interval,
+    score_interval,
+    unbounded_interval,
+)
+from ragauge.stats.paired import permutation
 from table import grid, machine
 
 PART = 10  # plain numpy does a tenth of the repeats, and its time is multiplied
@@ -91,12 +98,24 @@ def _bounds(estimates: Floats) -> Results:
     return found
 
 
-def _intervals(found: Sequence[tuple[float, float] | None]) -> Results:
-    return [list(each) for each in found if each is not None]
+def _results(intervals: Sequence[Interval | None]) -> Results:
+    return [
+        [bound for bound in interval if bound is not None]
+        for interval in intervals
+        if interval is not None
+    ]
 
 
-def our_bootstrap(data: Data) -> Results:
-    return _intervals(bootstrap(data.a, data.inside, resamples=data.size.repeats))
+def _columns(data: Data, values: Floats) -> list[Floats]:
+    """The values of each metric, of the questions in its population."""
+    inside = data.inside > 0
+    return [column[members] for column, members in zip(values.T, inside.T, strict=True)]
+
+
+def our_intervals(data: Data) -> Results:
+    *rates, milliseconds = _columns(data, data.a)
+    intervals = [score_interval(group_sums(values)) for values in rates]
+    return _results([*intervals, unbounded_interval(milliseconds)])
 
 
 def plain_bootstrap(data: Data) -> Results:
@@ -109,7 +128,7 @@ def plain_bootstrap(data: Data) -> Results:
 
 
 def our_quantile(data: Data) -> Results:
-    return _intervals([bootstrap_quantile(data.milliseconds, SHARE, resamples=data.size.repeats)])
+    return _results([quantile_interval(data.milliseconds, SHARE)])
 
 
 def plain_quantile(data: Data) -> Results:
@@ -122,8 +141,9 @@ def plain_quantile(data: Data) -> Results:
 
 
 def our_paired(data: Data) -> Results:
-    sides = (data.a, data.inside, data.b, data.inside)
-    return _intervals(paired_bootstrap(*sides, resamples=data.size.repeats))
+    *rates, milliseconds = _columns(data, data.b - data.a)
+    intervals = [delta_interval(group_sums(values)) for values in rates]
+    return _results([*intervals, unbounded_interval(milliseconds)])
 
 
 def plain_paired(data: Data) -> Results:
@@ -153,12 +173,12 @@ def plain_permutation(data: Data) -> Results:
     return [[p] for p in ((1 + hits) / (1 + data.size.fewer)).tolist()]
 
 
-BOOTSTRAP = "bootstrap of all metrics"
+INTERVALS = "intervals of all metrics"
 PERMUTATION = "paired permutation of all metrics"
 WORK: dict[str, tuple[Callable[[Data], Results], Callable[[Data], Results]]] = {
-    BOOTSTRAP: (our_bootstrap, plain_bootstrap),
-    f"bootstrap of one quantile, {SHARE}": (our_quantile, plain_quantile),
-    "paired bootstrap of all metrics": (our_paired, plain_paired),
+    INTERVALS: (our_intervals, plain_bootstrap),
+    f"interval of one quantile, {SHARE}": (our_quantile, plain_quantile),
+    "paired intervals of all metrics": (our_paired, plain_paired),
     PERMUTATION: (our_permutation, plain_permutation),
 }
 NOTHING = "imports and data alone"
@@ -257,7 +277,7 @@ def targets_table(figures: Sequence[Figure], size: Size) -> str:
     """Set what was measured beside what is aimed at."""
     rows = []
     for figure in figures:
-        if figure.who == "ours" and figure.what in (BOOTSTRAP, PERMUTATION):
+        if figure.who == "ours" and figure.what in (INTERVALS, PERMUTATION):
             for unit, value, most, form in (
                 ("seconds", figure.seconds, MOST_SECONDS, ".2f"),
                 ("peak MB", figure.peak_bytes / MEGABYTE, MOST_MB, ".0f"),
@@ -280,7 +300,8 @@ def sections(rounds: int = 3, size: Size | None = None) -> list[str]:
         "resamples or permutations. Seconds are those of the work alone, without start-up, the "
         "fastest of the interleaved rounds; memory is the highest of the whole process "
         f"({kinds}).",
-        "Plain numpy draws the questions or signs of one resample after another. It does "
+        "Plain numpy draws the questions or signs of one resample after another, where our "
+        "intervals are closed forms. It does "
         f"{size.fewer:,} of them, and its seconds are {PART} times what that took. Its results "
         "must agree with ours as far as chance allows.",
         figures_table(figures),

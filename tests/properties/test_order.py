@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragauge.stats.intervals import WILSON_BELOW
-from ragauge.stats.resampling import POISSON_FROM
 from tests.properties.datasets import (
     Data,
     Row,
@@ -58,21 +56,21 @@ def test_order_does_not_matter_for_one_trace_a_question(data: Data, shuffle: ran
 
 
 @pytest.mark.parametrize("profile", ["all", "smoke"])
-@pytest.mark.parametrize("questions", [WILSON_BELOW + 15, POISSON_FROM + 40])
-def test_order_does_not_matter_to_the_bootstrap(profile: str, questions: int) -> None:
-    """Resampled intervals are the same too, with few questions and with many."""
+@pytest.mark.parametrize("questions", [45, 1_040])
+def test_order_does_not_matter_to_intervals(profile: str, questions: int) -> None:
+    """To the last bit, with few questions and with many."""
     data = large_data(questions, questions)
     rng = random.Random(7)
     moved = Data(rng.sample(data.gold, len(data.gold)), rng.sample(data.trace, len(data.trace)))
     expected = unordered(scored(data, profile=profile, k=5))
-    assert any(each.n >= WILSON_BELOW and each.interval for each in expected["metrics"].values())
+    assert any(each.n >= 45 and each.interval for each in expected["metrics"].values())
     assert unordered(scored(moved, profile=profile, k=5)) == expected
 
 
 def test_order_does_not_matter_to_items_of_one_id() -> None:
     """Under `smoke` the question names the item: where ids repeat, order still does not matter."""
     rng = random.Random(11)
-    questions = range(WILSON_BELOW + 10)
+    questions = range(40)
     gold: list[Row] = [
         {"qid": f"q{i % 3}", "q": f"Frage {i}?", "answerable": True, "gold_ids": ["p1"]}
         for i in questions

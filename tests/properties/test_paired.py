@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from ragauge.stats import resampling
 from ragauge.stats.exact_sums import UNIT
-from ragauge.stats.intervals import bootstrap
-from ragauge.stats.paired import PERMUTATIONS, _in_steps, paired_bootstrap, permutation
+from ragauge.stats.paired import PERMUTATIONS, _in_steps, permutation
 from ragauge.stats.resampling import POISSON_FROM, SEED
 
 Floats = NDArray[np.float64]
@@ -203,7 +202,6 @@ def test_nothing_to_compare() -> None:
     none = np.zeros((0, 2))
     assert permutation(none) == [None, None]
     assert permutation(none, inside=none.astype(np.bool_)) == [None, None]
-    assert paired_bootstrap(none, none, none, none) == [None, None]
     with pytest.raises(ValueError, match="finite"):
         permutation(column(1, math.nan))
 
@@ -220,97 +218,3 @@ def test_p_values_of_no_difference_are_uniform() -> None:
     assert np.mean(values <= 0.5) == pytest.approx(0.5, abs=0.05)
     shifted = permutation(rng.normal(1, 1, (50, 100)), permutations=2_000)
     assert np.mean(np.array(shifted, np.float64) <= 0.01) > 0.98
-
-
-def runs(n: int, seed: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Four metrics of two runs: a rate, a score, latencies, and a ratio with unequal parts."""
-    rng = np.random.default_rng(seed)
-    sides = []
-    hard = rng.random(n)
-    for gain in (0.0, 0.1):
-        tops, bottoms = np.zeros((n, 4)), np.ones((n, 4))
-        tops[:, 0] = rng.random(n) < hard + gain
-        tops[:, 1] = np.clip(hard + gain + rng.normal(0, 0.1, n), -1, 1)
-        tops[:, 2] = rng.lognormal(7 + hard, 0.3)
-        sizes = rng.integers(0, 6, n)
-        tops[:, 3], bottoms[:, 3] = rng.integers(0, sizes + 1), sizes
-        bottoms[: n // 4, 1] = tops[: n // 4, 1] = 0
-        sides += [tops, bottoms]
-    a_tops, a_bottoms, b_tops, b_bottoms = sides
-    return a_tops, a_bottoms, b_tops, b_bottoms
-
-
-@pytest.mark.parametrize("n", [1, 2, 40, POISSON_FROM + 203])
-def test_both_sides_draw_the_same_questions(n: int) -> None:
-    """The bounds of plain numpy, for the weights that `bootstrap` has."""
-    a_tops, a_bottoms, b_tops, b_bottoms = runs(n, n)
-    weights = resampling.in_blocks(partial(resampling.weigh, n=n), SOME, SEED)
-    found = paired_bootstrap(a_tops, a_bottoms, b_tops, b_bottoms, resamples=SOME)
-    for i, interval in enumerate(found):
-        differences = []
-        for row in weights.astype(np.float64):
-            a_total, b_total = row @ a_bottoms[:, i], row @ b_bottoms[:, i]
-            if a_total and b_total:
-                differences.append(row @ b_tops[:, i] / b_total - row @ a_tops[:, i] / a_total)
-        if differences:
-            expected = np.quantile(differences, [0.025, 0.975])
-            assert interval == pytest.approx(tuple(expected), abs=2e-6), i
-        else:
-            assert interval is None
-
-
-@pytest.mark.parametrize("n", [40, POISSON_FROM + 203])
-def test_paired_bounds_are_what_they_should_be(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run against itself is 0; exchanged runs mirror; company, threads and chunks do nothing."""
-    a_tops, a_bottoms, b_tops, b_bottoms = runs(n, 9)
-    found = paired_bootstrap(a_tops, a_bottoms, b_tops, b_bottoms)
-    assert paired_bootstrap(a_tops, a_bottoms, a_tops, a_bottoms) == [(0.0, 0.0)] * 4
-    mirrored = paired_bootstrap(b_tops, b_bottoms, a_tops, a_bottoms)
-    for there, back in zip(found, mirrored, strict=True):
-        assert there is not None
-        assert back is not None
-        assert (-back[1], -back[0]) == pytest.approx(there, rel=1e-9)
-    alone = [
-        paired_bootstrap(*(side[:, [i]] for side in (a_tops, a_bottoms, b_tops, b_bottoms)))[0]
-        for i in range(4)
-    ]
-    assert alone == found
-    monkeypatch.setattr(resampling, "THREADS", 1)
-    monkeypatch.setattr(resampling, "_PRODUCTS", 1)
-    assert paired_bootstrap(a_tops, a_bottoms, b_tops, b_bottoms) == found
-    assert paired_bootstrap(a_tops, a_bottoms, b_tops, b_bottoms, seed=1) != found
-
-
-def test_paired_bounds_by_hand() -> None:
-    """The same gain for every question leaves no doubt, however much the questions differ."""
-    a = np.arange(32.0)[:, None] / 64
-    ones = np.ones((32, 1))
-    assert paired_bootstrap(a, ones, a + 0.25, ones) == [(0.25, 0.25)]
-    # Unpaired there is much doubt: the standard error of each side is 0.144 / √32 = 0.025.
-    ((low, high),) = (each for each in bootstrap(a, ones) if each)
-    assert high - low > 0.08
-    # Populations that never meet in a question still have a difference: 1 - 0.
-    half = (np.arange(32.0) % 2)[:, None]
-    assert paired_bootstrap(0 * ones, half, 1 - half, 1 - half) == [(1.0, 1.0)]
-    assert paired_bootstrap(a, ones, a, 0 * ones) == [None]
-    assert paired_bootstrap(a, 0 * ones, a, ones) == [None]
-    # A side with one question is empty in a third of the resamples: the others remain.
-    one = column(1, *[0] * 31)
-    assert paired_bootstrap(one / 2, one, ones, ones) == [(0.5, 0.5)]
-    assert paired_bootstrap(ones, ones, one / 2, one) == [(-0.5, -0.5)]
-
-
-def test_the_interval_of_a_difference_covers_it() -> None:
-    """In 300 comparisons of 60 questions, the interval holds the true gain of 0.2 in about 95 %.
-
-    Percentile intervals of few questions are a little narrow: 94 % is to be expected here, and
-    the standard error of the share is 0.0137. A 90 % interval, or one without pairing, would miss.
-    """
-    rng = np.random.default_rng(20_261_115)
-    hard = rng.normal(0, 3, (60, 300))
-    a = hard + rng.normal(0, 0.5, hard.shape)
-    b = hard + rng.normal(0.2, 0.5, hard.shape)
-    ones = np.ones(hard.shape)
-    found = paired_bootstrap(a, ones, b, ones, resamples=1_000)
-    held = sum(each is not None and each[0] <= 0.2 <= each[1] for each in found)
-    assert 0.915 <= held / 300 <= 0.98

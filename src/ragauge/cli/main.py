@@ -104,7 +104,7 @@ def root() -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit with the code that the outcome stands for."""
-    # One thread a multiplication: the bootstrap brings its own threads.
+    # One thread a multiplication: what is drawn at random brings its own threads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         # Where the encoding has no character for something, an escape is better than a crash.

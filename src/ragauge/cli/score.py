@@ -167,7 +167,7 @@ def _one(
 @click.option(
     "--intervals/--no-intervals",
     default=True,
-    help="Resample for 95 % intervals, or leave them out to save time.",
+    help="Compute 95 % intervals, or leave them out.",
 )
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes (default: by file size).")
 def COMMAND(  # noqa: N802

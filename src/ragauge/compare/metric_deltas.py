@@ -1,7 +1,7 @@
 """Metric deltas: the difference of each metric between two runs, over the questions they share.
 
-Every difference is paired by question. Intervals are paired bootstraps; p is exact (McNemar) where
-all values are 0 or 1, and by flips of signs otherwise (decision 0017).
+Every difference is paired by question. Intervals are closed forms (decision 0050); p is exact
+(McNemar) where all values are 0 or 1, and by flips of signs otherwise (decision 0017).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from ragauge.metrics.metric import SHARES, Metric
 from ragauge.model.comparison import Delta
 from ragauge.model.phrases import count
 from ragauge.model.scores import MetricResult, Scores
+from ragauge.scoring.estimates import Estimate, delta_estimate
 from ragauge.stats import exact_sums
-from ragauge.stats.intervals import bootstrap, quantile
-from ragauge.stats.paired import paired_quantiles, permutation
-from ragauge.stats.sample_size import detectable
+from ragauge.stats.intervals import quantile
+from ragauge.stats.paired import permutation, quantile_permutation
 from ragauge.stats.significance import holm, mcnemar
 
 
@@ -165,7 +165,7 @@ def _value(result: MetricResult | None) -> float | None:
 
 
 def _mean_deltas(columns: Sequence[_MetricColumn], pairs: QuestionPairs) -> list[Delta]:
-    """All means at once: every resample and every flip of signs is drawn once for all metrics.
+    """All means at once: every flip of signs is drawn once for all metrics.
 
     Where values are 0 or 1 the exact test of McNemar stands for all flips of signs; where nothing
     differs there is nothing to draw.
@@ -187,11 +187,7 @@ def _mean_deltas(columns: Sequence[_MetricColumn], pairs: QuestionPairs) -> list
             np.concatenate([sum_by_conversation(each, pairs.conversations) for each in array.T], 1)
             for array in (differences, inside)
         )
-    intervals: dict[int, tuple[float, float] | None] = {}
     changed = [place for place, (up, down) in enumerate(moved) if up or down]
-    if changed and len(inside) > 1:
-        drawn = bootstrap(differences[:, changed], inside[:, changed])
-        intervals = dict(zip(changed, drawn, strict=True))
     ps: dict[int, float | None] = {
         place: mcnemar(*moved[place]) for place in range(len(columns)) if binary[place]
     }
@@ -201,15 +197,12 @@ def _mean_deltas(columns: Sequence[_MetricColumn], pairs: QuestionPairs) -> list
         ps |= dict(zip(not_binary, flipped, strict=True))
     mean_deltas = []
     for place, column in enumerate(columns):
-        interval = None
-        if np.count_nonzero(inside[:, place]) > 1:
-            interval = intervals.get(place, (0.0, 0.0))
         mean_deltas.append(
             _delta(
                 column,
                 exact_sums.mean(column.a[column.inside]),
                 exact_sums.mean(column.b[column.inside]),
-                interval,
+                _estimate(column, pairs),
                 ps.get(place, 1.0),
                 "mcnemar" if binary[place] else "permutation",
             )
@@ -225,19 +218,28 @@ def _binary(column: _MetricColumn) -> bool:
 def _quantile_delta(column: _MetricColumn, pairs: QuestionPairs) -> Delta:
     share = SHARES[column.metric.aggregate]
     one, other = column.a[column.inside], column.b[column.inside]
-    cluster = None
-    if pairs.conversations is not None:
-        cluster = numbered(pairs.conversations[column.inside])
-    interval, p = paired_quantiles(one, other, share, cluster=cluster)
+    p = quantile_permutation(one, other, share, cluster=_talks(column, pairs))
     first, second = quantile(one, share), quantile(other, share)
-    return _delta(column, first, second, interval if len(one) > 1 else None, p, "permutation")
+    return _delta(column, first, second, _estimate(column, pairs), p, "permutation")
+
+
+def _estimate(column: _MetricColumn, pairs: QuestionPairs) -> Estimate:
+    one, other = column.a[column.inside], column.b[column.inside]
+    return delta_estimate(column.metric, one, other, _talks(column, pairs))
+
+
+def _talks(column: _MetricColumn, pairs: QuestionPairs) -> Ints | None:
+    """The conversation of each question of a column; None where each is its own."""
+    if pairs.conversations is None:
+        return None
+    return numbered(pairs.conversations[column.inside])
 
 
 def _delta(
     column: _MetricColumn,
     first: float | None,
     second: float | None,
-    interval: tuple[float, float] | None,
+    estimate: Estimate,
     p: float | None,
     test: Literal["mcnemar", "permutation"],
 ) -> Delta:
@@ -249,10 +251,10 @@ def _delta(
         b=second,
         delta=second - first + 0.0,
         n=int(np.count_nonzero(column.inside)),
-        interval=interval,
+        interval=estimate.closed,
         p=p,
         test=test if p is not None else None,
-        detectable=detectable(interval),
+        detectable=estimate.detectable,
         reason=column.filled.note,
         lost=column.filled != FilledResults(),
     )

@@ -19,9 +19,10 @@ from ragauge.metrics.columns import Bools, Floats, Ints, totals
 from ragauge.metrics.metric import SHARES, Better
 from ragauge.model.phrases import count, question_name
 from ragauge.model.scores import PerQuestion, Scores
+from ragauge.scoring.estimates import delta_estimate
 from ragauge.stats import exact_sums
-from ragauge.stats.intervals import quantile
-from ragauge.stats.paired import paired_bootstrap, permutation
+from ragauge.stats.intervals import Interval, quantile
+from ragauge.stats.paired import permutation, quantile_permutation
 from ragauge.text import some
 
 GAPS = ("missing-traces", "errored-traces", "skipped-lines")
@@ -36,9 +37,10 @@ class Drop(Struct, frozen=True, kw_only=True):
 
     value: float | None
     n: int
-    interval: tuple[float, float] | None
+    interval: Interval | None
     reason: str
     code: str | None = None
+    detectable: float | None = None
 
 
 class Gap(Struct, frozen=True):
@@ -72,13 +74,15 @@ def drop_of(
     scores: Scores,
     baseline: Scores | None,
     *,
+    max_drop: float = 0.0,
     whole_grid: bool = False,
     tolerated: Collection[str] = (),
 ) -> Drop:
     """Compare one metric of a run with the same metric of a baseline, pairwise.
 
     A baseline with gaps makes every drop look small: there is none to tell, unless the codes of the
-    gaps are `tolerated`. `whole_grid`: a slot that is missing is a gap as well.
+    gaps are `tolerated`. `whole_grid`: a slot that is missing is a gap as well. What is detectable
+    is a drop that is surely more than `max_drop`.
     """
     if baseline is None:
         return _undefined("no-baseline", "there is no baseline: give --baseline SCORES")
@@ -106,27 +110,29 @@ def drop_of(
     if n == 0:
         beyond = " beside those that the baseline lacks" if pairs.lacking else ""
         return _undefined("incomparable", f"no question has {metric} in both runs{beyond}")
-    share = SHARES.get(registry.metrics()[metric.partition("@")[0]].aggregate)
+    definition = registry.metrics()[metric.partition("@")[0]]
+    share = SHARES.get(definition.aggregate)
     new, old = _value(now, share), _value(before, share)
     sign = 1.0 if better == "lower" else -1.0
     reason = f"{old:.4f} in the baseline, {new:.4f} now, on {count(n, 'common question')}"
-    interval = None
+    # Turns of a conversation share its luck: they are counted and flipped as one unit, or the
+    # interval would be too narrow. Sign flips assume no shape of the values; recall of a question
+    # is often one of three numbers, which a t-test does not forgive.
+    conversations = conversations_of(scores.per_question, pairs.mine)
+    together = conversations if conversations.max() + 1 < n else None
+    estimate = delta_estimate(definition, before, now, together, max_drop=max_drop)
     if share is None:
-        # Turns of a conversation share its luck: they are drawn and flipped as one unit, or the
-        # interval would be too narrow. Bootstrap and sign flips assume no shape of the values;
-        # recall of a question is often one of three numbers, which a t-test does not forgive.
-        conversations = conversations_of(scores.per_question, pairs.mine)
-        counts, a, b = (
-            sum_by_conversation(column, conversations) for column in (np.ones(n), before, now)
-        )
-        (change,) = paired_bootstrap(a, counts, b, counts)
-        (p,) = permutation(b - a)
-        if change is not None and len(counts) > 1:
-            # + 0.0 makes 0.0 of -0.0, which would be printed with its sign.
-            interval = change if sign > 0 else (-change[1] + 0.0, -change[0] + 0.0)
-            reason += f": {interval[0]:+.4f} to {interval[1]:+.4f} worse (95 %)"
-        if p is not None:
-            reason += f", p\u00a0=\u00a0{p:.4f}"
+        (p,) = permutation(sum_by_conversation(now - before, conversations))
+    else:
+        p = quantile_permutation(before, now, share, cluster=together)
+    interval = None
+    if estimate.closed is not None:
+        low, high = estimate.closed
+        # + 0.0 makes 0.0 of -0.0, which would be printed with its sign.
+        interval = (low, high) if sign > 0 else (-high + 0.0, -low + 0.0)
+        reason += f": {interval[0]:+.4f} to {interval[1]:+.4f} worse (95 %)"
+    if p is not None:
+        reason += f", p\u00a0=\u00a0{p:.4f}"
     valued = _defined(scores.per_question, metric) + _defined(baseline.per_question, metric)
     unpaired = valued + pairs.newly - 2 * (n + pairs.lacking)
     if unpaired:
@@ -141,7 +147,13 @@ def drop_of(
         reason += f"; left out, as their gold changed: {count(pairs.changed, 'question')}"
     if scores.embedders != baseline.embedders and scores.embedders and baseline.embedders:
         reason += "; the embedders of the two runs differ"
-    return Drop(value=sign * (new - old) + 0.0, n=n, interval=interval, reason=reason)
+    return Drop(
+        value=sign * (new - old) + 0.0,
+        n=n,
+        interval=interval,
+        reason=reason,
+        detectable=estimate.detectable,
+    )
 
 
 def paired_values(metric: str, scores: Scores, baseline: Scores) -> PairedValues:

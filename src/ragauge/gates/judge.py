@@ -20,7 +20,7 @@ from ragauge.model.scores import Scores
 from ragauge.model.scores_document import load_scores
 from ragauge.model.semantic import is_lexical
 from ragauge.model.verdict import ORDER, Gate, GateResult, Status, Verdict, VerdictBlock, Waiver
-from ragauge.stats.sample_size import detectable
+from ragauge.stats.intervals import Interval
 
 
 class Tolerance(Struct, frozen=True, kw_only=True):
@@ -109,7 +109,13 @@ def _judge_drop(
     if trouble is not None and baseline is not None:
         return _undefined(gate, 0, trouble, CODES[trouble].title)
     drop = drop_of(
-        gate.metric, gate.better, scores, baseline, whole_grid=whole_grid, tolerated=tolerance.gaps
+        gate.metric,
+        gate.better,
+        scores,
+        baseline,
+        max_drop=gate.threshold,
+        whole_grid=whole_grid,
+        tolerated=tolerance.gaps,
     )
     if drop.value is None:
         result = _undefined(gate, drop.n, drop.code or "incomparable", drop.reason)
@@ -120,6 +126,7 @@ def _judge_drop(
     if drop.n < gate.min_n:
         return _undefined(gate, drop.n, "too-few", f"n = {drop.n} is below min_n = {gate.min_n}")
     result = _judged(gate, drop.value, drop.n, drop.interval, "lower")
+    result = replace(result, detectable=drop.detectable)
     reason = drop.reason if result.reason is None else f"{drop.reason}; {result.reason}"
     return replace(result, reason=reason)
 
@@ -153,6 +160,8 @@ def _judge_level(scores: Scores, gate: Gate) -> GateResult:
     if trouble is not None:
         return _undefined(gate, result.n, trouble, CODES[trouble].title)
     judged = _judged(gate, value, result.n, result.interval, gate.better)
+    if gate.better == result.better:
+        judged = replace(judged, detectable=result.detectable)
     if result.value is None:
         reason = f"0/0 ({result.left_out or result.reason}): the source counts it as {value:g}"
         judged = replace(judged, reason=reason)
@@ -173,15 +182,16 @@ def _doubtful(metric: str, scores: Scores) -> str | None:
 
 
 def _judged(
-    gate: Gate, value: float, n: int, interval: tuple[float, float] | None, better: Better
+    gate: Gate, value: float, n: int, interval: Interval | None, better: Better
 ) -> GateResult:
     """Compare a value with the threshold, by the point or by the bound on the wrong side."""
     deciding = value
     if gate.policy == "interval":
-        if interval is None:
-            return _undefined(gate, n, "undefined-metric", "no interval to judge by")
         # The bound on the wrong side: "surely good enough", where the point says "probably".
-        deciding = interval[0] if better == "higher" else interval[1]
+        bound = None if interval is None else interval[0 if better == "higher" else 1]
+        if bound is None:
+            return _undefined(gate, n, "undefined-metric", "no interval to judge by")
+        deciding = bound
     margin = deciding - gate.threshold if better == "higher" else gate.threshold - deciding
     # A difference of two means may be off by its last bit; nothing else is.
     # Levels are compared by the values themselves: a margin of -1e-17 may only be rounding.
@@ -202,7 +212,7 @@ def _judged(
         n=n,
         margin=margin,
         interval=interval,
-        detectable=detectable(interval),
+        detectable=None,
         reason=reason,
     )
 

@@ -196,7 +196,9 @@ def _shift(judged: GateResult, bound: int) -> tuple[float, str]:
     if judged.gate.policy == "point":
         return 0.0, ""
     assert judged.interval is not None and judged.value is not None
-    return judged.value - judged.interval[bound], "; the bound moves with the value"
+    end = judged.interval[bound]
+    assert end is not None, "a gate without the bound that decides is not evaluable"
+    return judged.value - end, "; the bound moves with the value"
 
 
 # --- a gate on a level ---

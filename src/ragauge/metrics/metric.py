@@ -20,6 +20,7 @@ Quantile = Literal["median", "p90", "p95"]
 Aggregate = Literal["mean", "ratio", "share"] | Quantile
 SHARES: dict[str, float] = {"median": 0.5, "p90": 0.9, "p95": 0.95}
 """The quantiles by name."""
+_WIDEST = 10.0
 
 
 class Requirement(Struct, frozen=True):
@@ -110,6 +111,7 @@ class Metric(Struct, frozen=True, kw_only=True):
 
     `binary`: values are 0 or 1. `quantile`: questions are put together by that quantile, not by
     their mean. `at_k`: the metric has a cut-off; `may_cut`: it may be given one, 0 is all hits.
+    `f1`: the ratio is an F1, twice the true positives over these and all that is positive.
     `unit` is the number of steps in 1 that sums are exact to. Where a value is nan although the
     record is in the population, the record is excluded, and `undefined` is the reason.
 
@@ -140,6 +142,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     elsewhere: str = ""
     reads_bytes: bool = False
     reads_other_rows: bool = False
+    f1: bool = False
 
     @property
     def worst(self) -> float | None:
@@ -151,6 +154,11 @@ class Metric(Struct, frozen=True, kw_only=True):
         if not np.isfinite(worst) or (self.better == "lower" and worst != 1.0):
             return None
         return worst
+
+    @property
+    def bounded(self) -> bool:
+        """Whether values have two ends that matter; else the range only keeps nonsense out."""
+        return self.range[1] - self.range[0] <= _WIDEST
 
     @property
     def aggregate(self) -> Aggregate:

@@ -88,6 +88,7 @@ METRICS = (
         better="higher",
         source="own",
         ratio=_f1,
+        f1=True,
         elsewhere="Over- and under-refusal can each be bought with the other; this cannot. The "
         "report has the four counts beside it.",
         example=Example(

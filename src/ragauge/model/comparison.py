@@ -57,7 +57,7 @@ class Delta(Struct, frozen=True, kw_only=True):
     """One metric in both runs, over the questions where both have a value.
 
     delta        b - a, from unrounded values; None with a `reason`
-    interval     95 % of the paired bootstrap
+    interval     95 %, of the differences question by question
     p, p_holm    two-sided, as it is and corrected over all gated metrics
     test         the test behind p
     detectable   the smallest change that this n would show in four cases of five

@@ -11,6 +11,7 @@ from ragauge.model.labels import GOOD, LABELS
 from ragauge.model.metric_names import metric_label
 from ragauge.model.scores import MetricResult, QuestionResult, Scores, SliceResult
 from ragauge.model.verdict import GateResult, Verdict
+from ragauge.stats.intervals import Interval
 from ragauge.text import plain
 
 VERDICTS = {"pass": "PASS", "review": "REVIEW", "fail": "FAIL", "not-evaluable": "NOT EVALUABLE"}
@@ -49,9 +50,14 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value + 0.0:.4f}"  # the sum turns -0.0 into 0.0
 
 
-def interval(bounds: tuple[float, float] | None) -> str:
-    """A 95 % interval."""
-    return "-" if bounds is None else f"{bounds[0]:.4f} to {bounds[1]:.4f}"
+def interval(bounds: Interval | None) -> str:
+    """A 95 % interval, which may be open on one side."""
+    low, high = bounds or (None, None)
+    if low is not None and high is not None:
+        return f"{low:.4f} to {high:.4f}"
+    if low is not None:
+        return f"{low:.4f} or more"
+    return "-" if high is None else f"{high:.4f} or less"
 
 
 def metric_note(result: MetricResult) -> str:

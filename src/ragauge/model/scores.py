@@ -14,6 +14,7 @@ from ragauge.metrics.metric import Better, Tally
 from ragauge.model.labels import ABSENT
 from ragauge.model.options import Options
 from ragauge.model.semantic import Semantic
+from ragauge.stats.intervals import Interval
 
 SCHEMA = "ragauge.scores/2"
 
@@ -22,18 +23,21 @@ class MetricResult(Struct, frozen=True, kw_only=True):
     """One reported number with all that is needed to read it.
 
     `value` is None for 0/0, and `reason` then says why. `default` is what the profile's source
-    prints in that case.
+    prints in that case. `interval_reason` says why there is no interval, or only half of one.
+    `detectable` is the smallest change to the worse that four runs of five would show.
     """
 
     value: float | None
     n: int
     records: int
     excluded: dict[str, int]
-    interval: tuple[float, float] | None
+    interval: Interval | None
     version: int
     better: Better
     reason: str | None = None
     default: float | None = None
+    interval_reason: str | None = None
+    detectable: float | None = None
 
     @property
     def left_out(self) -> str:

@@ -26,6 +26,7 @@ from ragauge.model.scores import (
 )
 from ragauge.model.semantic import Semantic
 from ragauge.model.verdict import GateResult, Verdict
+from ragauge.stats.intervals import Interval
 
 DECIMALS = 4
 T = TypeVar("T")
@@ -36,7 +37,7 @@ def rounded(value: float | None) -> float | None:
     return None if value is None else round(value, DECIMALS) + 0.0
 
 
-def rounded_pair(interval: tuple[float, float] | None) -> list[float | None] | None:
+def rounded_pair(interval: Interval | None) -> list[float | None] | None:
     """The bounds of an interval, rounded."""
     return None if interval is None else [rounded(interval[0]), rounded(interval[1])]
 
@@ -105,6 +106,11 @@ def _slices(scores: Scores) -> dict[str, Any]:
                         "interval": rounded_pair(result.interval),
                         "unrounded": _unrounded(result),
                     }
+                    | (
+                        {}
+                        if result.detectable is None
+                        else {"detectable": rounded(result.detectable)}
+                    )
                     for metric, result in part.metrics.items()
                     if result.value is not None
                 },
@@ -115,8 +121,12 @@ def _slices(scores: Scores) -> dict[str, Any]:
     }
 
 
-def _unrounded(result: MetricResult) -> list[float]:
-    return [] if result.value is None else [result.value, *(result.interval or ())]
+def _unrounded(result: MetricResult) -> list[float | None]:
+    """Value, then the bounds where there are any, then the detectable change where there is one."""
+    if result.value is None:
+        return []
+    change = () if result.detectable is None else (result.detectable,)
+    return [result.value, *(result.interval or ()), *change]
 
 
 def _questions(scores: Scores) -> list[dict[str, Any]]:
@@ -149,6 +159,10 @@ def _metric(result: MetricResult) -> dict[str, Any]:
         "version": result.version,
         "better": result.better,
     }
+    if result.detectable is not None:
+        entry["detectable"] = rounded(result.detectable)
+    if result.interval_reason is not None:
+        entry["interval_reason"] = result.interval_reason
     if result.value is None:
         entry["reason"] = result.reason
         entry["default"] = result.default
@@ -195,24 +209,28 @@ class _Inputs(msgspec.Struct):
 
 
 class _Metric(MetricResult, frozen=True, kw_only=True):
-    unrounded: list[float] = msgspec.field(default_factory=list)
+    unrounded: list[float | None] = msgspec.field(default_factory=list)
 
     def result(self) -> MetricResult:
         """The result as it was before it was rounded, so that a gate decides as it did then."""
-        value, interval = self.value, self.interval
+        value, interval, detectable = self.value, self.interval, self.detectable
         if self.unrounded:
-            value = self.unrounded[0]
-            if interval is not None and len(self.unrounded) == 3:
-                interval = (self.unrounded[1], self.unrounded[2])
+            value, *others = self.unrounded
+            if interval is not None and len(others) >= 2:
+                interval = (others[0], others[1])
+                detectable = others[2] if len(others) > 2 else None
         fields = {name: getattr(self, name) for name in MetricResult.__struct_fields__}
-        return MetricResult(**{**fields, "value": value, "interval": interval})
+        return MetricResult(
+            **{**fields, "value": value, "interval": interval, "detectable": detectable}
+        )
 
 
 class _Slice(msgspec.Struct):
     value: float | None
     n: int
-    interval: tuple[float, float] | None
-    unrounded: list[float] = []
+    interval: Interval | None
+    unrounded: list[float | None] = []
+    detectable: float | None = None
 
 
 class _SavedSlice(msgspec.Struct):
@@ -233,6 +251,7 @@ class _SavedSlice(msgspec.Struct):
                 version=whole.version,
                 better=whole.better,
                 reason=None if saved.value is not None else "too-few",
+                detectable=saved.detectable,
                 unrounded=saved.unrounded,
             ).result()
         return SliceResult(n=self.n, metrics=results)

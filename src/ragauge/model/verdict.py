@@ -10,6 +10,7 @@ from msgspec import Struct
 from ragauge.codes import ExitCode
 from ragauge.metrics.metric import Better
 from ragauge.model.metric_names import current_id
+from ragauge.stats.intervals import Interval
 
 Status = Literal["pass", "review", "fail", "not-evaluable"]
 ORDER: tuple[Status, ...] = ("pass", "review", "fail", "not-evaluable")
@@ -77,7 +78,7 @@ class GateResult(Struct, frozen=True, kw_only=True):
     value: float | None
     n: int
     margin: float | None
-    interval: tuple[float, float] | None
+    interval: Interval | None
     detectable: float | None
     reason: str | None = None
     waived: str | None = None

@@ -103,7 +103,7 @@ def gold_table(
     for question, item in enumerate(unique):
         if item.turn is not None:
             by_turn.setdefault(item.qid, {})[item.turn] = question
-    # Resamples and means go by this order, so that a gold set may be sorted anew.
+    # Means go by this order, so that a gold set may be sorted anew.
     order = sorted(range(len(unique)), key=lambda question: _identity(unique[question]))
     return GoldTable(
         read=len(items),
@@ -228,7 +228,7 @@ def _slices(
 ) -> dict[str, dict[str, Ints]]:
     """Who is in which part of each dimension; a dimension that no item has is not listed.
 
-    The questions of a part stand in the order given, which their resamples are tied to.
+    The questions of a part stand in the order given.
     """
     members: dict[str, dict[str, list[int]]] = {dimension: {} for dimension in SLICES}
     for question in order:

@@ -25,15 +25,15 @@ from ragauge.model.scores import (
     RowResult,
     Scores,
 )
+from ragauge.scoring.estimates import Estimate
 from ragauge.scoring.gold_table import GoldTable, unique_items
-from ragauge.scoring.summary import Interval, MeasuredQuestions
+from ragauge.scoring.summary import MeasuredQuestions
 from ragauge.scoring.sums import Totals, why_empty
 
 
 def metric_results(
     selected: Sequence[Selected],
     measured: MeasuredQuestions,
-    table: GoldTable,
     *,
     excluded: Sequence[dict[str, int]],
     tally: Tally,
@@ -41,20 +41,19 @@ def metric_results(
     intervals: bool,
 ) -> dict[str, MetricResult]:
     """One result a metric, in the order that they were asked for."""
-    ranges: list[Interval] = [None] * len(measured.selected)
-    if intervals:
-        # Resamples are tied to an order of the questions: by what they are, not by the file.
-        ranges = measured.only(table.identity).intervals()
     results: dict[str, MetricResult] = {}
     for i, chosen in enumerate(measured.selected):
         n = int(np.count_nonzero(measured.inside[i]))
         value = measured.value(i)
+        estimate = measured.estimate(i) if intervals and value is not None else Estimate()
         results[chosen.id] = MetricResult(
             value=value,
             n=n,
             records=measured.record_count(i),
             excluded=excluded[i],
-            interval=ranges[i] if value is not None else None,
+            interval=estimate.interval,
+            interval_reason=estimate.reason,
+            detectable=estimate.detectable,
             version=chosen.metric.version,
             better=chosen.metric.better,
             reason=None if value is not None else _reason(n, excluded[i]),

@@ -377,7 +377,6 @@ class ScoringRun:
             metrics=metric_results(
                 self.plan.selected,
                 measured,
-                self.table,
                 excluded=excluded,
                 tally=tally,
                 defaults=self.plan.profile.empty,

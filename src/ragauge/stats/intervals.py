@@ -1,118 +1,161 @@
-"""95 % intervals: Wilson for rates of few questions, the question-level bootstrap otherwise."""
+"""95 % intervals in closed form: nothing is drawn, so there is no seed and nothing to repeat.
+
+Which method for which number was chosen by simulated coverage (decision 0050): a number near 0 or 1
+is where decisions are made, and there a bootstrap of a few questions that agree has no width at
+all. Sums are exact whole numbers, so that the order of questions cannot matter; what follows is
+only + - × ÷ and √, which every platform rounds alike.
+"""
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from ragauge.stats.resampling import (
-    RESAMPLES,
-    SEED,
-    Draws,
-    Floats,
-    in_blocks,
-    resample,
-    weigh,
-    whole,
-)
+from ragauge.stats import exact_sums
+from ragauge.stats.exact_sums import UNIT
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Interval = tuple[float | None, float | None]
+"""Lower and upper bound; None where that many questions cannot bound the number on that side."""
 
 Z95 = 1.959963984540054
 """The normal quantile of 0.975: the two-sided 95 % interval."""
-WILSON_BELOW = 30
-"""Questions below which a rate has Wilson's interval: with so few, all may be 0 or all 1, and every
-resample is then the same, so that a bootstrap would claim an interval without width."""
-_CELLS = 1 << 17  # running sums at a time: half a megabyte stays in the cache
+Z80 = 0.8416212335729143
+"""The normal quantile of 0.80: four runs of five."""
+TAIL = 0.025
+FEWEST_UNBOUNDED = 100
+"""Groups from which a mean of values without an upper end has an interval: with fewer, one value
+that is far out, and was not seen yet, can move it anywhere."""
+_ROUNDING = 1e-9  # of a count that is whole but for the last bits
 
 
-def wilson(successes: float, n: int) -> tuple[float, float]:
-    """Wilson's score interval (1927) for a rate of `successes` in `n` (n > 0).
+class GroupSums(Struct, frozen=True):
+    """Exact sums of values in 0 to 1 over groups: all that an interval of their mean needs.
 
-    It stays within 0 and 1, and has width even at 0 of n, where the interval of the normal
-    approximation around the rate has none.
+    A group is a conversation, or else one question; for a mean over rows it is the question and its
+    size the number of rows. `total` and `products` (of sum and size) are in steps of 1 / UNIT,
+    `squares` in steps of their square.
     """
-    rate = successes / n
-    spread = Z95 * Z95 / n
-    middle = (rate + spread / 2) / (1 + spread)
-    half = Z95 / (1 + spread) * math.sqrt(rate * (1 - rate) / n + spread / (4 * n))
-    # The exact ends at 0 and n: rounding would leave them a hair off.
-    low = 0.0 if successes == 0 else max(0.0, middle - half)
-    high = 1.0 if successes == n else min(1.0, middle + half)
-    return low, high
+
+    groups: int
+    n: int  # sum of sizes
+    sizes_squared: int
+    sizes_fourth: int
+    total: int
+    squares: int
+    products: int
+
+    @property
+    def mean(self) -> float:
+        """The sum of all values over the number of all values."""
+        return self.total / (self.n * UNIT)
+
+    @property
+    def equal_groups(self) -> float:
+        """How many groups these are worth, as if all were of one size."""
+        return self.n * self.n / self.sizes_squared
+
+    @property
+    def variance_groups(self) -> float:
+        """How many groups the variance is learned from."""
+        return self.sizes_squared * self.sizes_squared / self.sizes_fourth
+
+    @property
+    def spread(self) -> int:
+        """The sum of (group sum - mean × group size)², times (n × UNIT)²."""
+        n, total = self.n, self.total
+        return (
+            self.squares * n * n
+            - 2 * total * self.products * n
+            + total * total * self.sizes_squared
+        )
+
+    @property
+    def variance(self) -> float:
+        """The variance between groups."""
+        return self.spread / (self.n * self.n * self.sizes_squared * UNIT * UNIT)
+
+    @property
+    def effective_n(self) -> float:
+        """How many questions with values of 0 or 1 would say as much.
+
+        mean × (1 - mean) is the largest variance that values in 0 to 1 can have; fewer than all of
+        it means that each value says more. The 1 that is added is one unit of variance that was
+        not seen: where all values agree, they still say no more than their number supports.
+        """
+        seen = self.variance_groups * self.variance + 1
+        possible = self.variance_groups * self.mean * (1 - self.mean) + 1
+        return self.equal_groups / min(1.0, seen / possible)
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether every group is one question and every value 0 or 1."""
+        return self.groups == self.n == self.sizes_squared and self.squares == self.total * UNIT
 
 
-def bootstrap(
-    numerators: Floats, denominators: Floats, *, resamples: int = RESAMPLES, seed: int = SEED
-) -> list[tuple[float, float] | None]:
-    """Percentile intervals of Σ numerators / Σ denominators, questions resampled together.
+def group_sums(values: Floats, sizes: Ints | None = None) -> GroupSums:
+    """Sum groups: the sum of values (of any sign) of each group, and how many they are of."""
+    units = np.rint(values * UNIT).astype(np.int64)
+    total, squares = exact_sums.total(units), exact_sums.sum_of_products(units, units)
+    if sizes is None:
+        n = len(units)
+        return GroupSums(n, n, n, n, total, squares, total)
+    squared = sizes * sizes
+    return GroupSums(
+        groups=len(sizes),
+        n=exact_sums.total(sizes),
+        sizes_squared=exact_sums.total(squared),
+        sizes_fourth=exact_sums.sum_of_products(squared, squared),
+        total=total,
+        squares=squares,
+        products=exact_sums.sum_of_products(units, sizes),
+    )
 
-    Both arrays are (questions, metrics) of finite values: numerators of any sign and size,
-    denominators not negative; a question outside a metric's population has 0 in both. All metrics
-    share the resamples, so they stay comparable; a resample belongs to the places of the
-    questions, so the caller sorts them. Values are taken in small steps (see `resampling.whole`),
-    so the result does not depend on threads or on the linear algebra library.
+
+def wilson_lower(rate: float, n: float, z: float = Z95) -> float:
+    """Wilson's lower bound (1927) of a rate seen in n; 0 at 0."""
+    if rate <= 0:
+        return 0.0
+    root = z * math.sqrt(max(0.0, n * rate * (1 - rate)) + z * z / 4)
+    return max(0.0, (rate * n + z * z / 2 - root) / (n + z * z))
+
+
+def score_interval(sums: GroupSums) -> tuple[float, float]:
+    """The interval of a rate, or of a mean of values in 0 to 1.
+
+    Wilson's with the effective number of questions, and with half a count off towards the nearer
+    end: at 9 of 10 Wilson's upper bound is 0.982, which misses a true 0.99 in 10 % of runs. It
+    always has a width, and always holds the mean.
     """
-    questions, metrics = numerators.shape
-    if questions == 0:
-        return [None] * metrics
-    columns, steps = whole(np.concatenate([numerators, denominators], axis=1))
-    sums = resample(columns, resamples, seed)
-    intervals: list[tuple[float, float] | None] = []
-    for top in range(metrics):
-        bottom = metrics + top
-        drawn = sums[:, bottom] > 0  # a resample without the metric's population is 0/0
-        ratios = sums[drawn, top] / sums[drawn, bottom] / (steps[top] / steps[bottom])
-        intervals.append(percentiles(ratios))
-    return intervals
+    mean, n = sums.mean, sums.effective_n
+    half = min(0.5, abs(2 * mean - 1)) / n
+    lower = wilson_lower(mean - half if mean < 0.5 else mean, n)
+    upper = 1 - wilson_lower(1 - mean - half if mean > 0.5 else 1 - mean, n)
+    return min(lower, mean), max(upper, mean)
 
 
-def bootstrap_quantile(
-    values: Floats,
-    share: float,
-    *,
-    cluster: NDArray[np.int64] | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+def unbounded_interval(
+    values: Floats, sizes: NDArray[Any] | None = None
 ) -> tuple[float, float] | None:
-    """Percentile interval of `quantile(values, share)`; None for no values."""
-    if len(values) == 0:
+    """The normal interval of a mean of values without an upper end; None for few groups."""
+    groups = len(values)
+    if groups < FEWEST_UNBOUNDED:
         return None
-    drawn = resampled_quantiles(values, share, cluster=cluster, resamples=resamples, seed=seed)
-    return percentiles(drawn)
+    counts: NDArray[Any] = np.ones(groups) if sizes is None else sizes.astype(np.float64)
+    n = math.fsum(counts.tolist())
+    mean = math.fsum(values.tolist()) / n
+    off = values - mean * counts
+    error = math.sqrt(math.fsum((off * off).tolist()) * groups / (groups - 1)) / n
+    return mean - Z95 * error, mean + Z95 * error
 
 
-def resampled_quantiles(
-    values: Floats,
-    share: float,
-    *,
-    cluster: NDArray[np.int64] | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-) -> Floats:
-    """The quantile of each resample that draws a question at all.
-
-    The questions have the weights that `bootstrap` gives to as many. A resample is the multiset in
-    which each value stands as often as its weight says, so that nothing is rounded: a bound
-    lies on or between two values. As there, a resample belongs to the places of the questions, so
-    those of two columns of equal length go together, one by one.
-    Questions of one `cluster` (numbered from 0) are drawn together.
-    """
-    _check_finite(values)
-    n = len(values)
-    units = n if cluster is None else int(cluster.max()) + 1
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-
-    def block(raw: np.random.SFC64, rows: int) -> Floats:
-        draws, some = weigh(raw, rows, units), max(1, _CELLS // n)
-        if cluster is not None:
-            draws = np.take(draws, cluster, axis=1)
-        parts = (draws[start : start + some] for start in range(0, rows, some))
-        return np.concatenate([_quantiles(part, order, ordered, share) for part in parts])
-
-    estimates: Floats = in_blocks(block, resamples, seed)
-    return estimates
+# --- quantiles ---
 
 
 def quantile(values: Floats, share: float) -> float | None:
@@ -122,47 +165,118 @@ def quantile(values: Floats, share: float) -> float | None:
     smallest value is at 0, the largest at 1, and the others are evenly spaced between them. The
     order of the values does not matter.
     """
-    _check_finite(values)
-    return _between(np.sort(values), share) if len(values) else None
-
-
-def percentiles(estimates: Floats) -> tuple[float, float] | None:
-    """The middle 95 % of the estimates from all resamples; None if there are none."""
-    if len(estimates) == 0:
+    if not np.isfinite(values).all():
+        raise ValueError("a quantile needs finite values; leave questions without a value out")
+    if len(values) == 0:
         return None
-    ordered = np.sort(estimates)
-    return _between(ordered, 0.025), _between(ordered, 0.975)
-
-
-def _between(ordered: Floats, share: float) -> float:
-    place = share * (len(ordered) - 1)
+    place = share * (len(values) - 1)
     below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
+    above = min(below + 1, len(values) - 1)
+    ordered = np.partition(values, [below, above])
     low, high = float(ordered[below]), float(ordered[above])
     return low + (high - low) * (place - below)  # the sum turns -0.0 into 0.0 as well
 
 
-def _quantiles(draws: Draws, order: Draws, ordered: Floats, share: float) -> Floats:
-    """The quantile of each resample that draws a question at all.
+def quantile_interval(values: Floats, share: float, groups: Ints | None = None) -> Interval:
+    """Order statistics that hold the quantile; None for a bound that n cannot give.
 
-    The running sum of the weights in the order of the values goes on from row to row: a value of
-    rank r in its row is the first whose sum is more than r beyond the end of the row before.
+    `groups` numbers the conversation of each value: turns of one conversation share its luck, so
+    the ranks are those of as many questions as the turns are worth.
     """
-    running = np.take(draws, order, axis=1).cumsum(dtype=np.int32)
-    ends = running[len(order) - 1 :: len(order)].astype(np.int64)
-    starts = np.concatenate([[0], ends[:-1]])
-    drawn = ends > starts
-    starts, last = starts[drawn], (ends - starts)[drawn] - 1
-    places = share * last
-    below = np.floor(places).astype(np.int64)
-    above = np.minimum(below + 1, last)
-    ranks = (np.stack([below, above]) + starts).astype(np.int32)
-    cells = np.searchsorted(running, ranks, side="right")
-    low, high = ordered[cells - np.flatnonzero(drawn) * len(order)]
-    middle: Floats = low + (high - low) * (places - below)
-    return middle
+    n = len(values)
+    if n == 0:
+        return None, None
+    worth = n
+    if groups is not None:
+        sample = quantile(values, share)
+        assert sample is not None
+        sums = _grouped((values <= sample).astype(np.float64), groups)
+        worth = max(1, math.floor(min(sums.effective_n, n) + _ROUNDING))
+    lower, upper = quantile_ranks(worth, share)
+    ordered = np.sort(values)
+    return (
+        None if lower is None else float(ordered[(lower - 1) * n // worth]) + 0.0,
+        None if upper is None else float(ordered[min(n, -(-upper * n // worth)) - 1]) + 0.0,
+    )
 
 
-def _check_finite(values: Floats) -> None:
-    if not np.isfinite(values).all():
-        raise ValueError("a quantile needs finite values; leave questions without a value out")
+@lru_cache(4096)
+def quantile_ranks(n: int, share: float) -> tuple[int | None, int | None]:
+    """The ranks, from 1, of the order statistics between which a quantile lies in 95 % of samples.
+
+    How many of n values lie below the quantile is binomial; a rank is as far in as 2.5 % allow.
+    """
+    lower = _rank_below(n, share)
+    mirrored = _rank_below(n, 1 - share)
+    return lower, None if mirrored is None else n + 1 - mirrored
+
+
+def _rank_below(n: int, share: float) -> int | None:
+    """The largest rank that at most 2.5 % of samples have above the quantile."""
+    # Ten standard deviations out nothing is left to sum, and a sum takes √n steps.
+    k = max(0, math.floor(n * share - 10 * math.sqrt(n * share * (1 - share))) - 1)
+    tail = 0.0
+    while (tail := tail + _binomial(n, k, share)) <= TAIL:
+        k += 1
+    return k or None
+
+
+def _binomial(n: int, k: int, share: float) -> float:
+    choices = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    return math.exp(choices + k * math.log(share) + (n - k) * math.log1p(-share))
+
+
+def questions_to_bound(share: float) -> int:
+    """The fewest questions that bound a quantile from above."""
+    return math.ceil(math.log(TAIL) / math.log(share))
+
+
+# --- two runs over the same questions ---
+
+
+def delta_interval(sums: GroupSums) -> tuple[float, float]:
+    """The interval of a mean of differences in -1 to 1, of either sign.
+
+    Bonett and Price's (2012) interval for paired proportions, carried over to fractions and groups:
+    one question that got better and one that got worse are added to those that were seen. So it
+    has a width where nothing differs; it always holds the plain mean, and swapping the runs mirrors
+    it.
+    """
+    unit = sums.sizes_squared / sums.n  # the size of an added group
+    n = sums.n + 2 * unit
+    centre = sums.total / UNIT / n
+    squares, products = sums.squares / (UNIT * UNIT), sums.products / UNIT
+    off = squares - 2 * centre * products + centre * centre * sums.sizes_squared
+    half = Z95 * math.sqrt(max(0.0, off) + 2 * unit * unit * (1 + centre * centre)) / n
+    return max(-1.0, centre - half), min(1.0, centre + half)
+
+
+def quantile_delta_interval(
+    a: float, b: float, of_a: Interval, of_b: Interval
+) -> tuple[float, float] | None:
+    """The interval of b - a, two quantiles with their own intervals; None where one is open."""
+    if of_a[0] is None or of_a[1] is None or of_b[0] is None or of_b[1] is None:
+        return None
+    delta = b - a
+    return (
+        delta - math.hypot(b - of_b[0], of_a[1] - a),
+        delta + math.hypot(of_b[1] - b, a - of_a[0]),
+    )
+
+
+def _grouped(values: Floats, groups: Ints) -> GroupSums:
+    sums, sizes = by_group(values, groups)
+    return group_sums(sums, sizes)
+
+
+def by_group(values: Floats, groups: Ints, unit: int = UNIT) -> tuple[Floats, Ints]:
+    """The sum of values of each group, and their number; groups are numbered, some may be empty.
+
+    Values are taken as whole numbers of 1 / unit, so that their order plays no part.
+    """
+    units = np.rint(values * unit).astype(np.int64)
+    sizes = np.bincount(groups).astype(np.int64)
+    sums = np.zeros(len(sizes), np.int64)
+    np.add.at(sums, groups, units)
+    filled = sizes > 0
+    return sums[filled] / unit, sizes[filled]

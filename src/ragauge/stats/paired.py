@@ -1,4 +1,4 @@
-"""Two runs over the same questions: the interval of their difference, and whether it is chance."""
+"""Two runs over the same questions: whether their difference may be chance."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragauge.stats.exact_sums import UNIT
-from ragauge.stats.intervals import percentiles, resampled_quantiles
+from ragauge.stats.intervals import quantile
 from ragauge.stats.resampling import (
     EXACT,
     FINEST,
-    RESAMPLES,
     SEED,
     Floats,
     flip,
     in_blocks,
-    resample,
     sum_bits,
     weighted_sums,
-    whole,
 )
 
 PERMUTATIONS = 10_000
@@ -26,37 +23,6 @@ PERMUTATIONS = 10_000
 _FEWEST_REPEATS = 400
 _QUANTILE_CELLS = 20_000_000  # values partitioned in all, so that time does not grow with n
 _DIVISIBLE = UNIT >> 20  # by every number up to 16
-
-
-def paired_bootstrap(
-    a_tops: Floats,
-    a_bottoms: Floats,
-    b_tops: Floats,
-    b_bottoms: Floats,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-) -> list[tuple[float, float] | None]:
-    """Percentile intervals of Σ b_tops / Σ b_bottoms - Σ a_tops / Σ a_bottoms.
-
-    All arrays are (questions, metrics), as for `intervals.bootstrap`, and row i is the same
-    question on both sides: what is drawn for one run is drawn for the other, so that what is hard
-    about a question cancels out. A resample in which either side is empty says nothing and
-    is excluded; None where all are.
-    """
-    questions, metrics = a_tops.shape
-    if questions == 0:
-        return [None] * metrics
-    columns, steps = whole(np.concatenate([a_tops, a_bottoms, b_tops, b_bottoms], axis=1))
-    sums = resample(columns, resamples, seed)
-    intervals: list[tuple[float, float] | None] = []
-    for a_top in range(metrics):
-        a_bottom, b_top, b_bottom = a_top + metrics, a_top + 2 * metrics, a_top + 3 * metrics
-        drawn = (sums[:, a_bottom] > 0) & (sums[:, b_bottom] > 0)
-        a = sums[drawn, a_top] / sums[drawn, a_bottom] / (steps[a_top] / steps[a_bottom])
-        b = sums[drawn, b_top] / sums[drawn, b_bottom] / (steps[b_top] / steps[b_bottom])
-        intervals.append(percentiles(b - a))
-    return intervals
 
 
 def permutation(
@@ -142,29 +108,24 @@ def _hits(columns: Floats, flipped: Floats) -> NDArray[np.int64]:
     return hits
 
 
-def paired_quantiles(
+def quantile_permutation(
     a: Floats,
     b: Floats,
     share: float,
     *,
     cluster: NDArray[np.int64] | None = None,
     seed: int = SEED,
-) -> tuple[tuple[float, float] | None, float | None]:
-    """Interval and two-sided p-value of `quantile(b) - quantile(a)`, row i the same question.
+) -> float | None:
+    """Two-sided p-value of `quantile(b) - quantile(a)`, row i the same question.
 
-    For the interval what is drawn for one run is drawn for the other. For p the two values of a
-    question (or of all questions of a cluster) change sides with equal chance: p is
-    (1 + hits) / (1 + repeats). With many questions there are fewer repeats, down to 400, because
-    each has to sort out all values; the interval is narrow there.
+    The two values of a question (or of all questions of a cluster) change sides with equal chance:
+    p is (1 + hits) / (1 + repeats). With many questions there are fewer repeats, down to 400,
+    because each has to sort out all values.
     """
     n = len(a)
     if n == 0:
-        return None, None
+        return None
     repeats = max(_FEWEST_REPEATS, min(PERMUTATIONS, _QUANTILE_CELLS // n))
-    drawn = [
-        resampled_quantiles(values, share, cluster=cluster, resamples=repeats, seed=seed)
-        for values in (a, b)
-    ]
     units = n if cluster is None else int(cluster.max()) + 1
     observed = abs(_at(b, share) - _at(a, share))
 
@@ -178,13 +139,10 @@ def paired_quantiles(
         return np.array(far, np.bool_)
 
     hits = int(np.count_nonzero(in_blocks(block, repeats, seed)))
-    return percentiles(drawn[1] - drawn[0]), (1 + hits) / (1 + repeats)
+    return (1 + hits) / (1 + repeats)
 
 
 def _at(values: Floats, share: float) -> float:
-    """`intervals.quantile` by partition instead of sorting: every repeat asks for it."""
-    place = share * (len(values) - 1)
-    below = int(place)
-    above = min(below + 1, len(values) - 1)
-    cut = np.partition(values, [below, above])
-    return float(cut[below] + (cut[above] - cut[below]) * (place - below))
+    value = quantile(values, share)
+    assert value is not None
+    return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ BLOCK = 64  # part of the definition, as the seed is: another size draws other r
 THREADS = 2
 FINEST = 20  # the finest step is 2**-20, about one millionth
 EXACT = 52  # bits that a sum may need: one below double precision, for what rounding adds
-_EXACT_SINGLE = 24
+
 _PRODUCTS = 1 << 18  # in one multiplication of matrices: above, OpenBLAS takes threads
 _FEWEST = 16  # questions in one, however many columns there are
 _SCALE = 30
@@ -35,13 +35,6 @@ _SCALE = 30
 Floats = NDArray[np.float64]
 Columns = NDArray[np.float64] | NDArray[np.float32]
 Draws = NDArray[np.integer[Any]]
-
-
-class Whole(NamedTuple):
-    """Columns as whole numbers of steps, and how many steps make 1 in each column."""
-
-    columns: Columns
-    steps: Floats
 
 
 def in_blocks(
@@ -86,40 +79,6 @@ def weighted_sums(draws: Draws, columns: Columns) -> Floats:
         part: NDArray[Any] = draws[:, start : start + some].astype(columns.dtype)
         sums += part @ columns[start : start + some]
     return sums.astype(np.float64)
-
-
-def resample(columns: Columns, resamples: int, seed: int) -> Floats:
-    """The sums of all columns in every resample: (resamples, columns)."""
-    distinct: dict[bytes, int] = {}
-    place = [distinct.setdefault(column.tobytes(), len(distinct)) for column in columns.T]
-    first = [place.index(i) for i in range(len(distinct))]
-    # Metrics often have equal columns (one population, one hit or miss): each is summed once.
-    unique: NDArray[Any] = np.ascontiguousarray(columns[:, first])
-    sums: Floats = in_blocks(
-        lambda raw, rows: weighted_sums(weigh(raw, rows, len(unique)), unique), resamples, seed
-    )
-    return sums[:, place]
-
-
-def whole(columns: Floats) -> Whole:
-    """Express each column in steps so small, and so large, that every weighted sum is exact.
-
-    A step is 2**-20, or the smallest larger power of two with which the largest sum that the
-    weights allow stays below 2**53: with 10,000 questions that is 2**-20 up to a mean of 85,000,
-    and for latencies near 1e7 ms 2**-13 ms. A value is off by half a step at most. Columns of
-    whole numbers have the step 1 and nothing is rounded; where those of all columns are small,
-    their sums fit single precision, which is twice as fast.
-    """
-    n = len(columns)
-    bits = np.array(sum_bits(columns, most=len(_BELOW) if n >= POISSON_FROM else None), np.int64)
-    powers = np.minimum(FINEST, EXACT - bits)
-    counts = (columns == np.rint(columns)).all(axis=0)
-    powers = np.where(counts & (powers > 0), 0, powers)
-    steps = np.ldexp(1.0, powers)
-    stepped: Columns = np.rint(columns * steps)
-    if counts.all() and (bits <= _EXACT_SINGLE).all():
-        stepped = stepped.astype(np.float32)
-    return Whole(stepped, steps)
 
 
 def sum_bits(columns: Floats, *, most: int | None) -> list[int]:

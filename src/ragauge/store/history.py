@@ -13,6 +13,7 @@ from ragauge.errors import RagaugeError
 from ragauge.metrics.metric import Better
 from ragauge.model.metric_names import current_id
 from ragauge.model.run import RunRecord
+from ragauge.stats.intervals import Interval
 
 SCHEMA = "ragauge.history/1"
 
@@ -24,7 +25,7 @@ class StoredMetric(Struct, frozen=True, kw_only=True):
     n: int
     version: int
     better: Better
-    interval: tuple[float, float] | None = None
+    interval: Interval | None = None
     reason: str | None = None
 
 

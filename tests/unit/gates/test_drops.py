@@ -554,13 +554,16 @@ def interval_in(reason: str) -> tuple[str, str]:
     return match[1], match[2]
 
 
-def test_the_same_change_everywhere_has_no_width(folder: Folder) -> None:
-    """Every question lost one of five pieces: 0.2 in each resample; p = 2 / 2^6."""
+def test_the_same_change_everywhere_has_a_width(folder: Folder) -> None:
+    """Every question lost one of five pieces; p = 2 / 2^6.
+
+    -1.2 / 8 = -0.15, and 1.96 √((0.24 + 2) / 8 - 0.15²) / √8 = 0.3516: six that agree are few.
+    """
     made(folder, "before.json", {f"q{n}": 4 for n in range(6)})
     made(folder, "now.json", {f"q{n}": 3 for n in range(6)})
     gate = gate_of(fell(folder, 0.2))
-    assert gate["interval"] == [0.2, 0.2]
-    assert interval_in(gate["reason"]) == ("+0.2000", "+0.2000")
+    assert gate["interval"] == [-0.2016, 0.5016]
+    assert interval_in(gate["reason"]) == ("-0.2016", "+0.5016")
     assert gate["reason"].endswith("p\u00a0=\u00a00.0312")  # 1/32
 
 
@@ -575,7 +578,7 @@ def test_the_policy_interval_judges_the_upper_bound(folder: Folder) -> None:
     gate = gate_of(bound)
     assert (bound.exit_code, gate["status"], gate["value"]) == (1, "fail", 0.1)
     low, high = gate["interval"]
-    assert 0.0 <= low < 0.1 < high
+    assert low < 0.1 < high
     assert f"judged by the upper bound {high:.4f}" in gate["reason"]
     assert fell(folder, high + 0.0001, more=', policy = "interval"').exit_code == 0
 
@@ -600,10 +603,10 @@ def test_turns_of_one_conversation_are_drawn_together() -> None:
     together = drop_of(RECALL, "higher", talked, talked_before)
     apart = drop_of(RECALL, "higher", alone, lone_before)
     assert (together.value, together.n) == (apart.value, apart.n) == (0.5, 16)
-    # Of two units both, one or none got worse: a quarter of the resamples each end.
-    assert together.interval == (0.0, 1.0)
-    assert apart.interval is not None
-    assert 0.0 < apart.interval[0] < 0.5 < apart.interval[1] < 1.0
+    # Sums 0 and -8, two added groups of 8: -8 / 32 = -0.25, and 1.96 √(40 + 136) / 32 = 0.8126.
+    assert together.interval == pytest.approx((-0.5626, 1.0), abs=5e-5)
+    # -8 / 18 = -0.4444, and 1.96 √(10 / 18 - 0.4444²) / √18 = 0.2764
+    assert apart.interval == pytest.approx((0.1680, 0.7209), abs=5e-5)
     # One unit differs: of two choices of signs both are as far from 0. Eight: 2 of 256.
     assert together.reason.endswith("p\u00a0=\u00a01.0000")
     assert apart.reason.endswith("p\u00a0=\u00a00.0078")
@@ -621,11 +624,11 @@ def test_a_turn_is_compared_with_the_same_turn() -> None:
     assert found.reason.endswith("; without a partner: 2 values")
 
 
-def test_one_question_has_no_interval_to_judge_by() -> None:
-    """It says nothing of the spread, so the policy interval decides nothing: 4."""
+def test_one_question_that_stayed_shows_nothing() -> None:
+    """The drop may be up to 1.96 √(2/3) / √3 = 0.924: a bound of 0.02 is not met."""
     scores = _scored(gold_of(["q1"]), hits_of({"q1": 5}))
     table: dict[str, object] = {RECALL: {"max_drop": 0.02, "policy": "interval"}}
-    assert ragauge.gate(scores, table, baseline=scores).exit_code == 4
+    assert ragauge.gate(scores, table, baseline=scores).exit_code == 1
 
 
 # --- where drops are judged ---

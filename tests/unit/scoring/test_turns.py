@@ -340,18 +340,18 @@ def interval_of(folder: Folder, gold: list[Row], rows: list[Row]) -> Any:
     return json.loads(outcome.out)["metrics"]["retrieval.recall@5"]["interval"]
 
 
-def test_the_turns_of_a_conversation_are_resampled_together(folder: Folder) -> None:
-    """Four turns found and four not: as two conversations all or nothing is drawn."""
+def test_the_turns_of_a_conversation_count_together(folder: Folder) -> None:
+    """Four turns found and four not: two conversations, each of one kind, are two and not eight."""
     turns = range(1, 5)
     gold = [item for qid in "tu" for item in gold_of(*turns, qid=qid)]
     whole = [row(turn, "a" if qid == "t" else "b", qid=qid) for qid in "tu" for turn in turns]
-    assert interval_of(folder, gold, whole) == [0.0, 1.0]
-    # Each conversation is half right: every resample is.
+    assert interval_of(folder, gold, whole) == [0.0945, 0.9055]  # Wilson's of 1 in 2
+    # Each conversation is half right: worth 2 / ((0 + 1) / (2 / 4 + 1)) = 3.
     halves = [row(turn, "ab"[turn % 2], qid=qid) for qid in "tu" for turn in turns]
-    assert interval_of(folder, gold, halves) == [0.5, 0.5]
+    assert interval_of(folder, gold, halves) == [0.1253, 0.8747]
 
 
-def test_one_conversation_has_no_interval(folder: Folder) -> None:
-    """As one question has none: one unit says nothing of the spread."""
-    assert interval_of(folder, gold_of(None), [row(None, "b")]) is None
-    assert interval_of(folder, gold_of(1, 2), [row(1, "a"), row(2, "b")]) is None
+def test_one_conversation_says_very_little(folder: Folder) -> None:
+    """As one question does: Wilson's of 0 in 1, and of 1 in 2 with the weight of 1.25."""
+    assert interval_of(folder, gold_of(None), [row(None, "b")]) == [0.0, 0.7935]
+    assert interval_of(folder, gold_of(1, 2), [row(1, "a"), row(2, "b")]) == [0.0657, 0.9343]

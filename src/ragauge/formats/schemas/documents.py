@@ -21,7 +21,7 @@ WHOLE: Schema = {"type": "integer"}
 OR_NUMBER: Schema = {"type": ["number", "null"]}
 OR_TEXT: Schema = {"type": ["string", "null"]}
 INTERVAL: Schema = {
-    "type": ["array", "null"], "prefixItems": [NUMBER, NUMBER], "minItems": 2, "maxItems": 2,
+    "type": ["array", "null"], "prefixItems": [OR_NUMBER, OR_NUMBER], "minItems": 2, "maxItems": 2,
 }  # fmt: skip
 COUNTS: Schema = {"type": "object", "additionalProperties": WHOLE}
 STATUS: Schema = {"enum": list(get_args(Status))}

@@ -72,8 +72,8 @@ CHANCE = 0.05
 def is_beyond_chance(delta: Delta) -> bool:
     """Whether the 95 % interval lies on one side of 0, and the test agrees.
 
-    With a few questions that all went one way every resample does so too, and the interval is off 0
-    whatever chance could have done; the test knows how few they are.
+    Both have to say so: an interval holds a few values that all went one way for more than chance
+    would, and the test knows how few they are.
     """
     if delta.interval is None or (delta.interval[0] <= 0 <= delta.interval[1]):
         return False

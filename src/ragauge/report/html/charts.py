@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from ragauge.model import phrases
 from ragauge.report.html.markup import coordinate, shortened, svg
+from ragauge.stats.intervals import Interval
 
 WIDTH = 400
 _LEFT, _TOP, _HEIGHT = 34, 12, 170
@@ -45,7 +46,7 @@ class Dot(Struct, frozen=True):
 
     name: str
     value: float
-    interval: tuple[float, float] | None = None
+    interval: Interval | None = None
     note: str = ""
 
 
@@ -244,13 +245,20 @@ def dots(label: str, rows: Sequence[Dot], *, low: float = 0.0, high: float = 1.0
         value = " · ".join(filter(None, (phrases.number(row.value), row.note)))
         parts.append(_text(right, y - 10, value, text_anchor="end", class_="tick"))
         if row.interval is not None:
-            ends = [left + (min(max(end, low), high) - low) * scale for end in row.interval]
+            bounds = _drawn(row.interval, low, high)
+            ends = [left + (min(max(end, low), high) - low) * scale for end in bounds]
             parts.append(_rule(ends[0], y, ends[1], y, "whisker"))
             title += f" ({phrases.interval(row.interval)})"
         x = left + (min(max(row.value, low), high) - low) * scale
         parts.append(_titled(svg("circle", cx=x, cy=y, r=4, class_="dot"), title))
     values = ", ".join(f"{shortened(row.name)} {phrases.number(row.value)}" for row in rows)
     return _drawing(f"{label}: {values}", bottom + 20, parts)
+
+
+def _drawn(interval: Interval, low: float, high: float) -> tuple[float, float]:
+    """An interval that is open goes on to the end of the scale."""
+    lower, upper = interval
+    return low if lower is None else lower, high if upper is None else upper
 
 
 STRIP = 132
@@ -260,7 +268,7 @@ _STRIP_HEIGHT = 16
 def strip(
     label: str,
     value: float,
-    interval: tuple[float, float] | None,
+    interval: Interval | None,
     *,
     low: float,
     high: float,
@@ -286,7 +294,8 @@ def strip(
             parts.append(_rect(begin, 1, end - begin, _STRIP_HEIGHT - 2, "shade"))
         parts.append(_rule(place(0), 0, place(0), _STRIP_HEIGHT, "axis"))
     if interval is not None:
-        parts.append(_rule(place(interval[0]), middle, place(interval[1]), middle, "whisker"))
+        begin, end = (place(bound) for bound in _drawn(interval, low, high))
+        parts.append(_rule(begin, middle, end, middle, "whisker"))
     parts.append(svg("circle", cx=place(value), cy=middle, r=3.5, class_="dot"))
     return svg(
         "svg",
