@@ -313,7 +313,8 @@ def pieces_of(item: Row, pair: Pair) -> list[Piece]:
             doc = next((each.doc for each in known if each.doc), None) or only_doc
             span = next((each.span for each in known if each.span), None)
         quote = entry.get("quote") or next((each.text for each in known if each.text), None)
-        key = (name, doc, span) if placed else name
+        # As gold writes them: a place with a quote and the same without one are two entries.
+        key = (name, doc, span, entry.get("quote")) if placed else name
         pieces.setdefault(key, Piece(name, doc, span, quote, placed))
     # An id that a place has is that place. Ids stand first.
     placed_ids = {piece.id for piece in pieces.values() if piece.placed}

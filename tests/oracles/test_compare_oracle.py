@@ -252,6 +252,22 @@ FOUND: dict[str, tuple[list[Row], list[Row], list[Row], dict[str, Row]]] = {
         [{"qid": "r", "topk": [{"id": "z", "offsets": [338, 460]}]}],
         {"q": {"rungs": ("none", "doc_span"), "a": 2, "b": None}},
     ),
+    # Entries that gold writes in two ways are two pieces: here two of three are found.
+    "a place with its quote and without": (
+        [
+            {
+                "qid": "q",
+                "relevant": [
+                    {"doc": "d1", "start": 0, "end": 25, "quote": _WORDS},
+                    {"doc": "d1", "start": 0, "end": 25},
+                    {"doc": "d1", "start": 25, "end": 51},
+                ],
+            }
+        ],
+        [{"qid": "q", "topk": [{"id": "x", "doc": "d1", "offsets": [0, 25]}]}],
+        [{"qid": "q", "topk": [{"id": "x", "doc": "d1", "offsets": [0, 25]}]}],
+        {"q": {"rungs": ("exact",) * 3, "a": 1, "b": 1}},
+    ),
     # A chunk that comes twice gains nothing again, also where it does not name its document again:
     # its text is of `d1`, the quote of `d2`.
     "a chunk that comes twice": (
