@@ -241,10 +241,8 @@ class Pair:
             return None
         if one.span != two.span:
             return False
-        if one.doc is None and two.doc is None:
-            return True
         if one.doc is None or two.doc is None:
-            return None
+            return None  # other documents have chunks at the same offsets
         if not self.same_document(one.doc, two.doc):
             return False
         return True if self.unchanged(one.doc) and self.unchanged(two.doc) else None
@@ -261,10 +259,9 @@ class Pair:
             if self.same_chunk(name) is not False:
                 continue
             one, two = self.a.chunks[name].doc, self.b.chunks[name].doc
-            home = one or two
-            if not self.same_versions(home):
-                continue  # another chunker: other texts are no wonder
             known = one is not None and two is not None and self.same_document(one, two)
+            if known and not (self.same_versions(one) and self.same_versions(two)):
+                continue  # the document has another chunker: other texts are no wonder
             if known and (self.edited(one) or self.edited(two)):
                 docs |= {one or "", two or ""}
             else:
@@ -316,7 +313,8 @@ def pieces_of(item: Row, pair: Pair) -> list[Piece]:
             doc = next((each.doc for each in known if each.doc), None) or only_doc
             span = next((each.span for each in known if each.span), None)
         quote = entry.get("quote") or next((each.text for each in known if each.text), None)
-        key = (name, doc, span) if placed else name
+        # As gold writes them: a place with a quote and the same without one are two entries.
+        key = (name, doc, span, entry.get("quote")) if placed else name
         pieces.setdefault(key, Piece(name, doc, span, quote, placed))
     # An id that a place has is that place. Ids stand first.
     placed_ids = {piece.id for piece in pieces.values() if piece.placed}
@@ -324,33 +322,50 @@ def pieces_of(item: Row, pair: Pair) -> list[Piece]:
     return sorted(kept, key=lambda piece: piece.placed)
 
 
-def rung_of(qid: str, piece: Piece, pair: Pair) -> str:
-    """The first rung for which both sides carry what it needs, whatever they hit."""
+def readings(piece: Piece, pair: Pair) -> list[Piece]:
+    """The piece as each side knows it; as both do where gold places it, or where they disagree."""
+    known = [side.chunks[piece.id] for side in (pair.a, pair.b) if piece.id in side.chunks]
+    if piece.placed or len(known) < 2 or pair.same_chunk(piece.id or "") is False:
+        return [piece]
+    return [
+        replace(piece, doc=chunk.doc or piece.doc, span=chunk.span, quote=chunk.text)
+        for chunk in known
+    ]
+
+
+def rung_of(qid: str, piece: Piece, pair: Pair) -> tuple[str, Piece]:
+    """The first rung for which both sides carry what it needs, whatever they hit.
+
+    With the reading of the piece that it works for.
+    """
     sides = (pair.a, pair.b)
+    each = readings(piece, pair)
+    docs = {reading.doc for reading in each}
     same = pair.same_chunk(piece.id) if piece.id is not None else None
-    believed = same is not False and pair.trusted(piece.doc)
-    if not piece.placed and pair.unlisted(qid, piece.id, piece.doc):
+    believed = same is not False and all(pair.trusted(doc) for doc in docs)
+    if not piece.placed and any(pair.unlisted(qid, piece.id, doc) for doc in docs):
         believed = False
-    if believed and not pair.doubted(piece.doc):
-        return "exact"
+    if believed and not any(pair.doubted(doc) for doc in docs):
+        return "exact", piece
     if same and not piece.placed:
-        return "exact"
-    if (
-        piece.doc is not None
-        and piece.span is not None
-        and pair.unchanged(piece.doc)
-        and all(side.measures and side.carries(qid, "offsets") for side in sides)
-    ):
-        return "doc_span"
-    if piece.quote and all(side.carries(qid, "text") for side in sides):
-        return "quote"
-    if pair.standing(piece) and all(side.carries(qid, "offsets") for side in sides):
-        return "quote"
+        return "exact", piece
+    spanned = all(side.carries(qid, "offsets") for side in sides)
+    measured = spanned and all(side.measures for side in sides)
+    for reading in each:
+        placed = reading.doc is not None and reading.span is not None
+        if measured and placed and pair.unchanged(reading.doc or ""):
+            return "doc_span", reading
+    for reading in each:
+        if reading.quote and all(side.carries(qid, "text") for side in sides):
+            return "quote", reading
+    for reading in each:
+        if pair.standing(reading) and spanned:
+            return "quote", reading
     if believed:
-        return "exact"  # a document would say less than a doubtful id
+        return "exact", piece  # a document would say less than a doubtful id
     if piece.doc is not None and all(side.carries(qid, "doc") for side in sides):
-        return "doc"
-    return "none"
+        return "doc", piece
+    return "none", piece
 
 
 def documents_of(item: Row) -> list[Piece]:
@@ -429,6 +444,7 @@ def rank_of(
     else:
         whole = piece.span[1] - piece.span[0] if piece.span else 0
     seen: set[int] = set()
+    ids = [hit["id"] for hit in hits]
     for rank, hit in enumerate(hits, start=1):
         if rung == "exact" and piece.id is not None and hit["id"] == piece.id:
             return rank
@@ -438,6 +454,8 @@ def rank_of(
             continue
         if rung == "exact" and not piece.placed:
             continue
+        if rung == "quote" and hit["id"] in ids[: rank - 1]:
+            continue  # an id that came before gains nothing again
         part = covered_by(hit, piece, rung, doc, only)
         seen = part if overlap == "single" else seen | part
         if whole and 2 * len(seen) >= whole:
@@ -567,19 +585,20 @@ def compare(
         qid = item["qid"]
         pieces = pieces_of(item, pair)
         if pieces:
-            rungs = [rung_of(qid, piece, pair) for piece in pieces]
+            read = [rung_of(qid, piece, pair) for piece in pieces]
         else:
             pieces = documents_of(item)
-            rungs = [rung_of_document(qid, piece, pair) for piece in pieces]
-        left = [(piece, rung) for piece, rung in zip(pieces, rungs, strict=True) if rung != "none"]
+            read = [(rung_of_document(qid, piece, pair), piece) for piece in pieces]
+        rungs = [rung for rung, _ in read]
+        left = [(reading, rung) for rung, reading in read if rung != "none"]
         ranks: list[list[list[int | None]]] = []  # side, slot, expected item
         for side in (pair.a, pair.b):
             slots = side.slots(qid) or [{"qid": qid}]
             if side.slots(qid):  # what the other run was asked, and this one not
                 slots = slots + [{"qid": qid}] * pair.fewer(qid, side)
-            extra = item.get("expected_doc_ids") or []
+            docs = _named_documents(item, list(zip(pieces, rungs, strict=True)), pair, side)
             ranks.append(
-                [_ranks(hits_of(trace), left, extra, pair, side, overlap, qid) for trace in slots]
+                [_ranks(hits_of(trace), left, docs, pair, side, overlap, qid) for trace in slots]
             )
         every_rung += rungs
         if rungs and not left:
@@ -614,8 +633,30 @@ def compare(
     )
 
 
+def _named_documents(
+    item: Row, pieces: Sequence[tuple[Piece, str]], pair: Pair, side: Side
+) -> set[str]:
+    """The documents that a question names besides the places of its pieces.
+
+    Where a piece is looked for elsewhere than gold says, all documents that pieces are known to be
+    in are named; else those that gold names, as without a comparison.
+    """
+    docs = set(item.get("expected_doc_ids") or [])
+    if not all(_as_gold_says(piece, rung, pair) for piece, rung in pieces):
+        docs |= {piece.doc for piece, _ in pieces if piece.doc is not None}
+    return {pair.name_in(doc, side) or doc for doc in docs}
+
+
+def _as_gold_says(piece: Piece, rung: str, pair: Pair) -> bool:
+    """Whether a piece is looked for by the very id or place that gold gives."""
+    if rung == "exact" or piece.doc is None:
+        return rung == "exact"
+    names = {pair.name_in(piece.doc, side) or piece.doc for side in (pair.a, pair.b)}
+    return rung == "doc_span" and piece.placed and piece.id is None and names == {piece.doc}
+
+
 def _ranks(
-    hits: Sequence[Row], left: Sequence[tuple[Piece, str]], docs: Sequence[str], pair: Pair,
+    hits: Sequence[Row], left: Sequence[tuple[Piece, str]], docs: set[str], pair: Pair,
     side: Side, overlap: str, qid: str,
 ) -> list[int | None]:  # fmt: skip
     """The rank of each expected item in one list of hits."""
@@ -624,8 +665,8 @@ def _ranks(
     names = [
         None if piece.doc is None else _name(piece.doc, rung, pair, side) for piece, rung in left
     ]
-    named = {name for name in names if name is not None}
-    named |= {_name(doc, "doc", pair, side) or doc for doc in docs}
+    said = [rung != "exact" or piece.placed for piece, rung in left]  # an id names no document
+    named = docs | {name for name, says in zip(names, said, strict=True) if name and says}
     only = next(iter(named)) if len(named) == 1 else None
     return [
         rank_of(hits, piece, rung, name, only, overlap)
@@ -648,8 +689,6 @@ def _here(piece: Piece, rung: str, pair: Pair, side: Side, qid: str) -> Piece:
 
 def _name(doc: str, rung: str, pair: Pair, side: Side) -> str | None:
     """A quote is looked for in any document where its own is not known; else the name stays."""
-    if rung == "exact":
-        return doc
     return pair.name_in(doc, side) or (None if rung == "quote" else doc)
 
 

@@ -148,6 +148,179 @@ def test_comparisons_with_lists_are_those_of_the_oracle(tmp_path: Path, first: i
     assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)
 
 
+# Small forms of what campaigns found: gold, both runs, and for each question what is right by hand:
+# the level of its pieces, and its best rank in each run.
+_WORDS = "a passage of some words, "
+_MORE = "and what stands behind it."
+FOUND: dict[str, tuple[list[Row], list[Row], list[Row], dict[str, Row]]] = {
+    # A hit that names no document is of the item's only one. Here b knows an id of the item in
+    # another document, but nothing is rewritten: gold names `d1` alone, as in a run by itself.
+    "an id names no document": (
+        [{"qid": "q", "relevant": [{"doc": "d1", "start": 164, "end": 267}, "c3"]}],
+        [{"qid": "q", "topk": [{"id": "c2", "offsets": [159, 267]}]}],
+        [{"qid": "q", "topk": [{"id": "c3", "doc": "d0"}]}],
+        {"q": {"rungs": ("exact", "exact"), "a": 1, "b": 1}},
+    ),
+    # `x` is looked for by its place in `d0`, and `y` is known to be in `d1`: the last hit of b may
+    # be of either, and finds nothing.
+    "two documents are known": (
+        [{"qid": "q", "relevant": ["y", "x"]}],
+        [
+            {
+                "qid": "q",
+                "topk": [
+                    {"id": "x", "doc": "d0", "offsets": [72, 171]},
+                    {"id": "y", "doc": "d1", "offsets": [306, 319], "text": _WORDS},
+                ],
+            }
+        ],
+        [
+            {
+                "qid": "q",
+                "topk": [
+                    {"id": "x", "offsets": [0, 17]},
+                    {"id": "z", "offsets": [107, 204]},
+                    {"id": "y", "offsets": [306, 319], "text": _WORDS},
+                ],
+            }
+        ],
+        {"q": {"rungs": ("exact", "doc_span"), "a": 1, "b": 3}},
+    ),
+    # b names no documents, so `d0` counts in neither run; the item still names two.
+    "documents that do not count are named": (
+        [
+            {
+                "qid": "q",
+                "relevant": [{"doc": "d1", "start": 62, "end": 130}],
+                "expected_doc_ids": ["d0"],
+            }
+        ],
+        [{"qid": "r", "topk": [{"id": "c5", "offsets": [382, 477]}]}],
+        [{"qid": "q", "topk": [{"id": "c1", "offsets": [52, 130]}]}],
+        {"q": {"rungs": ("doc_span",), "a": None, "b": None}},
+    ),
+    # `c2` has another text, and nothing says that its document was cut anew: no id is believed.
+    # Another hit of b has the version of a, which says nothing of this one.
+    "another text of an id in no known document": (
+        [{"qid": "q", "relevant": ["c2", "c3"]}],
+        [{"qid": "r", "topk": [{"id": "c2", "text": _WORDS, "chunker_version": "v1"}]}],
+        [
+            {
+                "qid": "r",
+                "topk": [
+                    {"id": "c2", "doc": "d0", "text": _WORDS + _MORE},
+                    {"id": "c4", "chunker_version": "v1"},
+                ],
+            }
+        ],
+        {"q": {"rungs": ("quote", "none"), "a": None, "b": None}},
+    ),
+    # No hit names a document. An id that nobody expects is at another place: no id is believed.
+    "another place of an id in no known document": (
+        [{"qid": "q", "relevant": [{"doc": "d1", "start": 10, "end": 60}]}],
+        [{"qid": "q", "topk": [{"id": "x", "offsets": [41, 158]}]}],
+        [{"qid": "r", "topk": [{"id": "x", "offsets": [29, 92]}]}],
+        {"q": {"rungs": ("doc_span",), "a": None, "b": None}},
+    ),
+    # And where only one run names its document.
+    "another place of an id in a document that one run knows": (
+        [{"qid": "q", "relevant": ["y"]}],
+        [
+            {
+                "qid": "q",
+                "topk": [
+                    {"id": "x", "offsets": [0, 72]},
+                    {"id": "y", "doc": "d0", "offsets": [72, 171]},
+                ],
+            }
+        ],
+        [{"qid": "q", "topk": [{"id": "x", "doc": "d0", "offsets": [0, 17]}]}],
+        {"q": {"rungs": ("doc_span",), "a": 2, "b": None}},
+    ),
+    # Equal offsets prove no equal chunk where no document is named; the version is a's alone.
+    "the same place in no known document": (
+        [{"qid": "q", "relevant": ["z", "x"]}],
+        [
+            {
+                "qid": "q",
+                "topk": [
+                    {"id": "z", "offsets": [338, 460]},
+                    {"id": "x", "doc": "d0", "offsets": [206, 298], "chunker_version": "v1"},
+                ],
+            }
+        ],
+        [{"qid": "r", "topk": [{"id": "z", "offsets": [338, 460]}]}],
+        {"q": {"rungs": ("none", "doc_span"), "a": 2, "b": None}},
+    ),
+    # Entries that gold writes in two ways are two pieces: here two of three are found.
+    "a place with its quote and without": (
+        [
+            {
+                "qid": "q",
+                "relevant": [
+                    {"doc": "d1", "start": 0, "end": 25, "quote": _WORDS},
+                    {"doc": "d1", "start": 0, "end": 25},
+                    {"doc": "d1", "start": 25, "end": 51},
+                ],
+            }
+        ],
+        [{"qid": "q", "topk": [{"id": "x", "doc": "d1", "offsets": [0, 25]}]}],
+        [{"qid": "q", "topk": [{"id": "x", "doc": "d1", "offsets": [0, 25]}]}],
+        {"q": {"rungs": ("exact",) * 3, "a": 1, "b": 1}},
+    ),
+    # A chunk that comes twice gains nothing again, also where it does not name its document again:
+    # its text is of `d1`, the quote of `d2`.
+    "a chunk that comes twice": (
+        [{"qid": "q", "relevant": [{"doc": "d2", "id": "c2", "start": 192, "end": 243}]}],
+        [
+            {
+                "qid": "q",
+                "topk": [
+                    {"id": "c1", "doc": "d1", "text": _WORDS + _MORE},
+                    {"id": "c1", "text": _WORDS + _MORE},
+                ],
+            },
+            {"qid": "r", "topk": [{"id": "c2", "doc": "d2", "text": _WORDS}]},
+        ],
+        [{"qid": "q", "topk": [{"id": "n1", "text": "other words altogether"}]}],
+        {"q": {"rungs": ("quote",), "a": None, "b": None}},
+    ),
+    # b calls the document `new` and has a copy of it: seen from a it is either of them, seen from b
+    # it is `d0` renamed. Ids of a renamed document are not believed, from whichever side.
+    "a document that was renamed and copied": (
+        [{"qid": "q", "relevant": ["x"]}],
+        [{"qid": "r", "topk": [{"id": "x", "doc": "d0", "offsets": [320, 366], "doc_hash": "h"}]}],
+        [
+            {
+                "qid": "q",
+                "topk": [
+                    {"id": "x", "doc": "new", "offsets": [320, 366], "doc_hash": "h"},
+                    {"id": "k", "doc": "copy", "offsets": [214, 320], "doc_hash": "h"},
+                ],
+            }
+        ],
+        {"q": {"rungs": ("doc_span",), "a": None, "b": 1}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_campaigns_found(tmp_path: Path, name: str) -> None:
+    """Both the comparison and the oracle give what is right by hand."""
+    gold, a, b, wanted = FOUND[name]
+    gold = [{"question": "What?", **row} for row in gold]
+    with run_store.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
+        (found,) = told(store, tmp_path, "found", gold, a, b, OVERLAPS[:1])
+    right = compare(gold, a, b, ks=KS)
+    assert differences(found, right) == []
+    assert {
+        question.query_id: {
+            "rungs": question.rungs, "a": question.a_hit_rank, "b": question.b_hit_rank
+        }
+        for question in found.per_query
+    } == wanted  # fmt: skip
+
+
 def test_the_cases_are_worth_comparing() -> None:
     """Every scenario, rung and kind is there many times, on each kind of evidence."""
     rungs: Counter[str] = Counter()

@@ -80,10 +80,11 @@ def match_items(
         levels: tuple[MatchLevel, ...]
         if old is not None:
             levels, item_a, item_b = _levels_of_moved(old, item), old, item
-        elif all_exact and (pieces or not item.relevant_docs):
+        elif all_exact and not item.relevant_docs:
             levels, item_a, item_b = (_EXACT,) * len(pieces), item, item
         else:
-            # Documents may have other names in the other run even where all chunk ids agree.
+            # Even where all chunk ids agree, documents may have other names in the other run, or
+            # its hits may name none.
             levels, item_a, item_b = _match_item(item, pieces, matcher)
         all_levels.append(levels)
         items_a.append(item_a)
@@ -179,11 +180,20 @@ def _match_pieces(
         ]
         matcher.notes.unplaced += len(item.places) - len(places)
         places_a, places_b = (_places_in(places, run, matcher) for run in (0, 1))
+    # A hit that names no document is taken to be of the only one that its item names. So an item
+    # with a rewritten piece names every document that its evidence is known to be in.
+    documents = matcher.known_documents(item, pieces) if anchors_a else set()
+    documents = documents if len(documents) > 1 else set()
     docs_a = docs_b = item.relevant_docs
     if (carried[0] ^ carried[1]) & DOCS and item.relevant_docs:
-        docs_a = docs_b = None  # the hits of one run only name theirs: documents count in neither
+        # The hits of one run only name theirs: documents count in neither, and stay named.
+        documents |= {matcher.names(doc) for doc in item.relevant_docs}
+        docs_a = docs_b = None
     elif item.relevant_docs:
         docs_a, docs_b = (_docs_in(item, run, matcher) for run in (0, 1))
+    if documents:
+        places_a = (*places_a, *_bare_documents(doc for doc, _ in documents))
+        places_b = (*places_b, *_bare_documents(doc for _, doc in documents))
     item_a = item_b = _rewritten(item, anchors_a, places_a, docs_a)
     if anchors_a != anchors_b or places_a != places_b or docs_a != docs_b:
         item_b = _rewritten(item, anchors_b, places_b, docs_b)
@@ -302,6 +312,11 @@ def _still_says(
 def _docs_in(item: GoldItem, run: int, matcher: PieceMatcher) -> tuple[str, ...]:
     """The documents that an item expects, as a run calls them."""
     return tuple(matcher.names(doc)[run] for doc in item.relevant_docs or ())
+
+
+def _bare_documents(docs: Iterable[str]) -> list[Anchor]:
+    """Documents as places that cover nothing: an item names them, and expects nothing of them."""
+    return [Anchor(doc=doc, spans=()) for doc in sorted(set(docs))]
 
 
 def _places_in(places: Sequence[Anchor], run: int, matcher: PieceMatcher) -> tuple[Anchor, ...]:

@@ -171,18 +171,26 @@ class PieceMatcher:
         self._names: dict[str, tuple[str, str]] = {}
 
     def names(self, doc: str) -> tuple[str, str]:
-        """What the runs call a document."""
+        """What the runs call a document; a name that is new is counted."""
         names = self._names.get(doc)
         if names is None:
-            pair = self.same.pair(doc)
-            names = pair.names
-            if pair.moved:
-                self.notes.renamed[doc] = names
-            if self.follower is not None and (new := self.follower.new_name(doc)) != doc:
-                names = names[0], new
+            if self.same.pair(doc).moved:
+                self.notes.renamed[doc] = self.same.pair(doc).names
+            if self.follower is not None and self.follower.new_name(doc) != doc:
                 self.follower.followed += 1
-            self._names[doc] = names
+            names = self._names[doc] = self._names_of(doc)
         return names
+
+    def _names_of(self, doc: str) -> tuple[str, str]:
+        names = self.same.pair(doc).names
+        if self.follower is not None and (new := self.follower.new_name(doc)) != doc:
+            names = names[0], new
+        return names
+
+    def known_documents(self, item: GoldItem, pieces: Sequence[Piece]) -> set[tuple[str, str]]:
+        """The documents that pieces are known to be in, as the runs call them."""
+        docs = {self.clues(piece, item)[0].doc for piece in pieces}
+        return {self._names_of(doc) for doc in docs if doc is not None}
 
     # --- what is known of a piece ---
 

@@ -528,7 +528,7 @@ class SameDocuments:
         Sketches hold ids that gold does not name. They show a policy that was changed without a
         new version even where no expected chunk was retrieved in both runs.
         """
-        rows_a, rows_b = _differing_rows(self.a.evidence.sketch, self.b.evidence.sketch)
+        rows_a, rows_b = _differing_rows(self.a.evidence, self.b.evidence)
         if not rows_a:
             return None
         names = {
@@ -537,12 +537,14 @@ class SameDocuments:
             for docs in (run.docs, run.paths)
             for name in docs
         }
+        bare_places = self.a.evidence.bare_places
         for row_a, row_b in zip(rows_a, rows_b, strict=True):
             doc_a, doc_b = names.get(row_a.doc), names.get(row_b.doc)
             if doc_a is not None and self._same_document(doc_a, doc_b):
-                # The number of a place is made with the name of its document, so it differs
-                # where only that name is new.
-                renamed = doc_a != doc_b and not (row_a.text and row_b.text)
+                # Without texts, a new name of the document is no other chunk. In runs of an earlier
+                # version the number of a place is made with that name, and tells no more.
+                by_place = doc_a != doc_b and not (row_a.text and row_b.text)
+                renamed = by_place and (row_a.place == row_b.place or not bare_places)
                 if renamed or self._changed(doc_a, doc_b):
                     continue
             return self._id_of_number(row_a.id)
@@ -620,21 +622,25 @@ def _extents(spans: tuple[Span, ...]) -> dict[str, list[tuple[int, int]]]:
 
 
 def _differing_rows(
-    sketch_a: tuple[SketchRow, ...], sketch_b: tuple[SketchRow, ...]
+    evidence_a: Evidence, evidence_b: Evidence
 ) -> tuple[list[SketchRow], list[SketchRow]]:
     """The rows of ids that two sketches share and tell different things of.
 
     Texts decide where both rows have one, places only where a text is missing: an edit earlier in
-    a document moves all places behind it.
+    a document moves all places behind it. Equal offsets in two documents are two places.
     """
+    sketch_a, sketch_b = evidence_a.sketch, evidence_b.sketch
     if not sketch_a or not sketch_b or sketch_a == sketch_b:
         return [], []
     a, b = np.array(sketch_a, np.uint64), np.array(sketch_b, np.uint64)
     _, in_a, in_b = np.intersect1d(a[:, 0], b[:, 0], return_indices=True)
     a, b = a[in_a], b[in_b]
     texts: Bools = (a[:, 1] != 0) & (b[:, 1] != 0)
-    places: Bools = (a[:, 2] != 0) & (b[:, 2] != 0) & ~texts
-    differ = (texts & (a[:, 1] != b[:, 1])) | (places & (a[:, 2] != b[:, 2]))
+    differ: Bools = texts & (a[:, 1] != b[:, 1])
+    if evidence_a.bare_places == evidence_b.bare_places:
+        places: Bools = (a[:, 2] != 0) & (b[:, 2] != 0) & ~texts
+        docs: Bools = (a[:, 3] != 0) & (b[:, 3] != 0) & (a[:, 3] != b[:, 3])
+        differ |= places & ((a[:, 2] != b[:, 2]) | docs)
     return (
         [SketchRow(*row) for row in a[differ].tolist()],
         [SketchRow(*row) for row in b[differ].tolist()],

@@ -69,6 +69,8 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     units      the units of the spans of hits
     sketch     the ids with the smallest hashes, at most SKETCH of them, in the order of the hashes:
                the ids that two sketches share are a fair sample of those that two runs share
+    bare_places  whether places in the sketch are numbers of offsets alone; in runs that were
+               stored by an earlier version they are of a document and offsets
     index      what the traces say of the index they came from: each field with its values
     """
 
@@ -79,6 +81,7 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     policies: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
     sketch: tuple[SketchRow, ...] = ()
+    bare_places: bool = False
     index: dict[str, tuple[str, ...]] = {}
 
     def observed(self) -> dict[str, str | list[str]]:

@@ -70,6 +70,7 @@ class CollectedFacts(Struct, kw_only=True):
             policies=tuple(sorted(self.policies)),
             units=tuple(sorted(self.units)),
             sketch=tuple(rows),
+            bare_places=bool(rows),
             index={
                 name: tuple(sorted(self.index[name])[:_MOST_VALUES]) for name in sorted(self.index)
             },
@@ -175,7 +176,9 @@ class FactsCollector:
         if (facts.text_hash is None and not facts.spans) or crc32(name.encode()) << 32 > self.limit:
             return
         number = id_number(name)
-        place = place_name(facts.doc, facts.spans) if facts.spans and facts.doc else None
+        # Without its document, which has a number of its own: offsets that differ tell two chunks
+        # apart also where a run names no documents, or names them anew.
+        place = place_name("", facts.spans) if facts.spans else None
         _put(
             gathered.sketch, number, (_number(facts.text_hash), _number(place), _number(facts.doc))
         )

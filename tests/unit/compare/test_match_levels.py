@@ -113,7 +113,10 @@ def _sketched(*rows: tuple[str, int, int, str]) -> KnownDocuments:
         for name, text, place, doc in rows
     ]
     docs = {doc: DocFacts(chunkers=("v1",)) for *_, doc in rows if doc}
-    return KnownDocuments(Evidence(docs=docs, chunkers=("v1",), sketch=tuple(sorted(sketch))))
+    rows_in_order = tuple(sorted(sketch))
+    return KnownDocuments(
+        Evidence(docs=docs, chunkers=("v1",), sketch=rows_in_order, bare_places=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,6 +131,10 @@ def _sketched(*rows: tuple[str, int, int, str]) -> KnownDocuments:
         (("x", 0, 0, "d"), ("x", 0, 2, "d"), True),  # nothing known
         (("x", 5, 0, "d"), ("x", 6, 0, "e"), False),  # ids that count through all documents
         (("x", 5, 0, ""), ("x", 6, 0, ""), False),
+        (("x", 0, 1, ""), ("x", 0, 2, ""), False),  # no document is named, the places differ
+        (("x", 0, 1, "d"), ("x", 0, 2, ""), False),
+        (("x", 0, 1, "d"), ("x", 0, 1, ""), True),  # nothing says that it is another document
+        (("x", 0, 1, "d"), ("x", 0, 1, "e"), False),  # the same offsets of another document
     ],
 )
 def test_sketches_contradict(
@@ -137,6 +144,38 @@ def test_sketches_contradict(
     found = match([item("c")], _sketched(one), _sketched(other))
     assert (found.levels == (("exact",),)) is trusted
     assert bool([note for note in found.notes if "equal ids alone" in note]) is not trusted
+
+
+@pytest.mark.parametrize(("start", "levels"), [(0, ("exact",)), (50, ("doc_span",))])
+def test_sketches_of_a_renamed_document_tell_by_the_offsets(
+    start: int, levels: tuple[MatchLevel, ...]
+) -> None:
+    """The same chunks of a renamed document say nothing against ids, others do."""
+    old = Index("d.md", TEXT, "x", doc_hash="h", kept=("doc", "spans"))
+    other = Index("e.md", TEXT, "y", kept=("doc", "spans"))
+    a = [asked(old.hit(0, 100, "x1"), other.hit(0, 100))]
+    new = old._replace(doc="new.md")
+    b = [asked(new.hit(start, start + 100, "x1"), other.hit(100, 200))]
+    assert compare([item("y0")], a, b).levels == levels
+
+
+def test_sketches_of_older_runs_are_compared_with_their_own_kind() -> None:
+    """Their places hold the name of the document: next to bare offsets they say nothing."""
+
+    def sketched(place: int, *, bare: bool) -> KnownDocuments:
+        row = SketchRow(number_of("x"), 0, place, number_of("d"))
+        docs = {"d": DocFacts(chunkers=("v1",))}
+        return KnownDocuments(
+            Evidence(docs=docs, chunkers=("v1",), sketch=(row,), bare_places=bare)
+        )
+
+    for bare, other_bare, levels in (
+        (False, False, (("doc",),)),
+        (True, True, (("doc",),)),
+        (False, True, (("exact",),)),
+    ):
+        a, b = sketched(1, bare=bare), sketched(2, bare=other_bare)
+        assert match([item("d#1")], a, b).levels == levels
 
 
 def test_sketches_of_an_edited_document_do_not_contradict() -> None:
@@ -507,6 +546,55 @@ def test_a_text_of_an_unknown_document_may_be_the_quote() -> None:
     b = [asked(bare.hit(117, 217)), asked(EDITED.hit(0, 50), qid="r")]
     found = compare(items, [asked(OLD.hit(100, 200))], b[:1])
     assert (found.levels, found.both(f"{HIT}@1")) == (("quote",), (1.0, 1.0))
+
+
+# --- hits that name no document ---
+
+
+def test_the_only_document_of_an_item_is_none_of_several_known_ones() -> None:
+    """`x50` is looked for by its place, `y0` by its id, which a knows in another document.
+
+    So a hit that names no document may be of either: its offsets prove nothing.
+    """
+    first, second = (Index(f"{name}.md", TEXT, name, version="v1") for name in "xy")
+    bare = Index("", TEXT, "y", version="v2", kept=("spans", "text"))
+    a = [asked(first.hit(50, 150), second.hit(0, 30))]
+    b = [asked(bare.hit(0, 30), bare.hit(50, 150))]
+    found = compare([item("x50", "y0")], a, b)
+    assert found.levels == ("doc_span", "exact")
+    assert found.both("retrieval.recall@5") == (1.0, 0.5)
+    alone = compare([item("x50")], a, b)  # one document is known, and so that is meant
+    assert (alone.levels, alone.both("retrieval.recall@5")) == (("doc_span",), (1.0, 1.0))
+
+
+def test_documents_that_do_not_count_are_still_named() -> None:
+    """b names no documents, so they count in neither run; gold still names two of them."""
+    evidence = Anchor(doc="x.md", spans=(Span(0, 100),))
+    gold = replace(item(anchors=[evidence]), relevant_docs=("y.md",))
+    named = Index("x.md", TEXT, "x", kept=("doc", "spans"))
+    bare = named._replace(kept=("spans",))
+    found = compare([gold], [asked(named.hit(0, 100))], [asked(bare.hit(0, 100))])
+    assert found.levels == ("exact",)
+    assert found.both("retrieval.recall@5") == (1.0, 0.0)
+    assert found.both("retrieval.recall_doc@5") == (None, None)
+
+
+def test_an_item_that_stays_as_it_is_names_what_gold_names() -> None:
+    """Where b knows an id of it does not show: the numbers are those of the run by itself."""
+    evidence = Anchor(doc="x.md", spans=(Span(0, 100),))
+    bare = Index("x.md", TEXT, "x", kept=("spans",))
+    b = [asked(Hit("y0", doc="y.md"))]
+    found = compare([item("y0", anchors=[evidence])], [asked(bare.hit(0, 100))], b)
+    assert found.levels == ("exact", "exact")
+    assert found.both("retrieval.recall@5") == (0.5, 0.5)
+
+
+def test_equal_offsets_in_unnamed_documents_prove_no_equal_chunk() -> None:
+    """Many documents begin with a chunk of the same size."""
+    old = Index("", TEXT, "x", version="v1", kept=("spans",))
+    new = old._replace(version="v2")
+    found = compare([item("x0")], [asked(old.hit(0, 100))], [asked(new.hit(0, 100))])
+    assert found.levels == ("none",)
 
 
 # --- document, and nothing ---
