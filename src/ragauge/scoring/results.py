@@ -26,13 +26,13 @@ from ragauge.model.scores import (
     Scores,
 )
 from ragauge.scoring.gold_table import GoldTable, unique_items
-from ragauge.scoring.summary import Interval, MeasuredQuestions
+from ragauge.scoring.summary import Interval, QuestionSums
 from ragauge.scoring.sums import Totals, why_empty
 
 
 def metric_results(
     selected: Sequence[Selected],
-    measured: MeasuredQuestions,
+    measured: QuestionSums,
     table: GoldTable,
     *,
     excluded: Sequence[dict[str, int]],
@@ -44,15 +44,15 @@ def metric_results(
     ranges: list[Interval] = [None] * len(measured.selected)
     if intervals:
         # Resamples are tied to an order of the questions: by what they are, not by the file.
-        ranges = measured.only(table.identity).intervals()
+        ranges = measured.ordered(table.identity).intervals()
     results: dict[str, MetricResult] = {}
     for i, chosen in enumerate(measured.selected):
-        n = int(np.count_nonzero(measured.inside[i]))
-        value = measured.value(i)
+        numbers = measured.metric(i)
+        n, value = numbers.count(0), numbers.value(0)
         results[chosen.id] = MetricResult(
             value=value,
             n=n,
-            records=measured.record_count(i),
+            records=numbers.record_count(0),
             excluded=excluded[i],
             interval=ranges[i] if value is not None else None,
             version=chosen.metric.version,
@@ -81,16 +81,19 @@ def _reason(n: int, excluded: dict[str, int]) -> str:
     return "zero-denominator" if n else why_empty(excluded)
 
 
-def per_question(measured: MeasuredQuestions, table: GoldTable) -> PerQuestion:
+def per_question(measured: QuestionSums, table: GoldTable) -> PerQuestion:
     """The value of each metric for each question; a ratio of sums has none.
 
     Its denominator may be 0 for a question and still count in the sum, so single quotients would
     not add up to the value that is reported.
     """
     places = [i for i, chosen in enumerate(measured.selected) if chosen.metric.aggregate != "ratio"]
-    inside = measured.inside[places] & (measured.bottoms[places] > 0)
-    values = np.full(inside.shape, np.nan)
-    np.divide(measured.tops[places], measured.bottoms[places], out=values, where=inside)
+    values = np.full((len(places), len(table.qids)), np.nan)
+    for row, place in enumerate(places):
+        numbers = measured.metric(place)
+        bottoms = numbers.bottoms[0]
+        defined = numbers.inside[0] & (bottoms > 0)
+        np.divide(numbers.tops[0], bottoms, out=values[row], where=defined)
     return PerQuestion(
         metrics=tuple(measured.selected[i].id for i in places),
         qids=table.qids,

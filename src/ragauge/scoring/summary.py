@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from ragauge.metrics.columns import Bools, Floats, Ints
 from ragauge.metrics.metric import SHARES, Metric, Selected
@@ -14,13 +17,15 @@ from ragauge.model.scores import MetricResult, SliceResult
 from ragauge.stats import exact_sums
 from ragauge.stats.intervals import (
     WILSON_BELOW,
-    bootstrap,
+    ResampledRatios,
     bootstrap_quantile,
     quantile,
     wilson,
 )
 
 Interval = tuple[float, float] | None
+Sums = NDArray[Any]
+"""Whole numbers of 32 or 64 bits, or values of questions."""
 _STEP = 2.0**-20
 """Resampled sums are taken in steps of this size."""
 
@@ -42,17 +47,34 @@ class MeasuredQuestions(Struct, frozen=True, kw_only=True):
     by_row: bool
     cluster: Ints | None = None
 
-    def only(self, questions: Bools | Ints) -> MeasuredQuestions:
-        """The same of some questions."""
+    def between(self, first: int, last: int) -> MeasuredQuestions:
+        """The same of consecutive questions, without a copy."""
         return MeasuredQuestions(
             selected=self.selected,
-            tops=self.tops[:, questions],
-            bottoms=self.bottoms[:, questions],
-            inside=self.inside[:, questions],
-            records=tuple(counts[questions] for counts in self.records),
+            tops=self.tops[:, first:last],
+            bottoms=self.bottoms[:, first:last],
+            inside=self.inside[:, first:last],
+            records=tuple(counts[first:last] for counts in self.records),
             by_row=self.by_row,
-            cluster=None if self.cluster is None else self.cluster[questions],
+            cluster=None if self.cluster is None else self.cluster[first:last],
         )
+
+    def metric(self, place: int) -> MeasuredQuestions:
+        """The same of one metric."""
+        row = slice(place, place + 1)
+        return MeasuredQuestions(
+            selected=self.selected[row],
+            tops=self.tops[row],
+            bottoms=self.bottoms[row],
+            inside=self.inside[row],
+            records=self.records[row],
+            by_row=self.by_row,
+            cluster=self.cluster,
+        )
+
+    def count(self, place: int) -> int:
+        """How many questions are in the population of a metric."""
+        return int(np.count_nonzero(self.inside[place]))
 
     def record_count(self, place: int) -> int:
         """How many records are in the population of a metric."""
@@ -74,60 +96,146 @@ class MeasuredQuestions(Struct, frozen=True, kw_only=True):
         return math.fsum(tops.tolist()) / below if below else None
 
     def intervals(self) -> list[Interval]:
-        """The 95 % interval of each metric: all resampled together, questions as the unit."""
-        intervals: list[Interval] = [None] * len(self.selected)
-        resampled: list[int] = []
-        for place, chosen in enumerate(self.selected):
-            n = int(np.count_nonzero(self.inside[place]))
-            if n == 0:
-                continue
-            rate = self._rate(chosen.metric, place)
-            if rate is not None and n < WILSON_BELOW and self.cluster is None:
-                intervals[place] = wilson(rate * n, n)
-            elif self._units(place) < 2:
-                continue  # resampling one question can only give its value back
-            elif chosen.metric.quantile is not None:
-                inside = self.inside[place]
-                values = self.tops[place][inside] / self.bottoms[place][inside]
-                talks = None
-                if self.cluster is not None:
-                    talks = np.unique(self.cluster[inside], return_inverse=True)[1]
-                intervals[place] = bootstrap_quantile(
-                    values, SHARES[chosen.metric.quantile], cluster=talks
-                )
-            else:
-                resampled.append(place)
-        if resampled:
-            tops, bottoms = self._clustered(resampled)
-            for place, interval in zip(resampled, bootstrap(tops.T, bottoms.T), strict=True):
-                intervals[place] = _snapped(interval, self.value(place))
-        return intervals
+        """The 95 % interval of each metric."""
+        return _intervals([self.metric(place) for place in range(len(self.selected))])
 
-    def _units(self, place: int) -> int:
+    def interval(self, ratios: ResampledRatios) -> Interval | None:
+        """The interval of the only metric; None where it has none, or is resampled with others."""
+        (chosen,), (inside,) = self.selected, self.inside
+        n = self.count(0)
+        if n == 0:
+            return None
+        rate = self._rate(chosen.metric)
+        if rate is not None and n < WILSON_BELOW and self.cluster is None:
+            return wilson(rate * n, n)
+        if self._units() < 2:
+            return None  # resampling one question can only give its value back
+        if chosen.metric.quantile is not None:
+            values = self.tops[0][inside] / self.bottoms[0][inside]
+            talks = None
+            if self.cluster is not None:
+                talks = np.unique(self.cluster[inside], return_inverse=True)[1]
+            return bootstrap_quantile(values, SHARES[chosen.metric.quantile], cluster=talks)
+        ratios.add(*self._clustered())
+        return None
+
+    def _units(self) -> int:
         """How many questions, or conversations of questions, there are to draw from."""
-        inside = self.inside[place]
         if self.cluster is None:
-            return int(np.count_nonzero(inside))
-        return len(np.unique(self.cluster[inside]))
+            return self.count(0)
+        return len(np.unique(self.cluster[self.inside[0]]))
 
-    def _rate(self, metric: Metric, place: int) -> float | None:
+    def _rate(self, metric: Metric) -> float | None:
         """The value of a metric that is a rate of questions, for which Wilson's interval holds."""
         if not metric.binary or metric.aggregate != "mean":
             return None
-        return self.value(place)
+        return self.value(0)
 
-    def _clustered(self, places: Sequence[int]) -> tuple[Floats, Floats]:
+    def _clustered(self) -> tuple[Floats, Floats]:
         """Numerators and denominators to resample: the turns of a conversation stay together."""
-        tops = np.where(self.inside[places], self.tops[places], 0.0)
-        bottoms = np.where(self.inside[places], self.bottoms[places], 0.0)
+        (inside,), (tops,), (bottoms,) = self.inside, self.tops, self.bottoms
+        tops, bottoms = np.where(inside, tops, 0.0), np.where(inside, bottoms, 0.0)
         if self.cluster is None:
             return tops, bottoms
         names, number = np.unique(self.cluster, return_inverse=True)
-        together = np.zeros((2, len(places), len(names)))
-        for row in range(len(places)):
-            together[0, row] = np.bincount(number, weights=tops[row], minlength=len(names))
-            together[1, row] = np.bincount(number, weights=bottoms[row], minlength=len(names))
-        return together[0], together[1]
+        return (
+            np.bincount(number, weights=tops, minlength=len(names)),
+            np.bincount(number, weights=bottoms, minlength=len(names)),
+        )
+
+
+def _intervals(metrics: Iterable[MeasuredQuestions]) -> list[Interval]:
+    """The 95 % interval of each metric: all resampled together, questions as the unit.
+
+    The metrics come one by one: what resampling needs of each is small.
+    """
+    ratios = ResampledRatios()
+    intervals: list[Interval] = []
+    values: dict[int, float | None] = {}
+    for place, metric in enumerate(metrics):
+        added = len(ratios)
+        intervals.append(metric.interval(ratios))
+        if len(ratios) > added:
+            values[place] = metric.value(0)
+    if values:
+        for (place, value), bounds in zip(values.items(), ratios.intervals(), strict=True):
+            intervals[place] = _snapped(bounds, value)
+    return intervals
+
+
+class QuestionSums(Struct, frozen=True, kw_only=True):
+    """The sums of each metric for each question, from which `MeasuredQuestions` are made.
+
+    With many questions the numbers of all metrics take gigabytes as floating point; so they are
+    made metric by metric, or of some questions. `sums` are whole numbers in `units`, `bottoms` the
+    denominators of ratios, `records` counts the records in the population. What is a value of a
+    question at once, not a sum over its records, is in `sums` too, and `members` has its population.
+    """
+
+    selected: tuple[Selected, ...]
+    sums: tuple[Sums, ...]
+    units: tuple[int, ...]
+    bottoms: Mapping[int, Ints]
+    records: tuple[Sums, ...]
+    members: Mapping[int, Bools]
+    by_row: bool
+    cluster: Ints | None = None
+    order: Ints | None = None
+
+    def ordered(self, order: Ints) -> QuestionSums:
+        """The same of some questions, or of all in another order."""
+        return replace(self, order=order)
+
+    def only(self, questions: Ints, places: Sequence[int] | None = None) -> MeasuredQuestions:
+        """The numbers of some questions, for all metrics or for some."""
+        return self._made(range(len(self.selected)) if places is None else places, questions)
+
+    def metric(self, place: int) -> MeasuredQuestions:
+        """The numbers of one metric."""
+        return self._made([place], self.order)
+
+    def _made(self, places: Sequence[int], chosen: Ints | None) -> MeasuredQuestions:
+        taken: dict[int, Sums] = {}
+
+        def take(column: Sums) -> Sums:
+            if chosen is None:
+                return column
+            if id(column) not in taken:  # many metrics have one population
+                taken[id(column)] = column[chosen]
+            return taken[id(column)]
+
+        size = len(self.records[0]) if chosen is None else len(chosen)
+        tops, bottoms = np.empty((len(places), size)), np.empty((len(places), size))
+        inside = np.empty((len(places), size), np.bool_)
+        for row, place in enumerate(places):
+            sums = take(self.sums[place])
+            if place in self.members:
+                inside[row] = take(self.members[place])
+                tops[row], bottoms[row] = np.where(inside[row], sums, 0.0), inside[row]
+                continue
+            unit, counts = self.units[place], take(self.records[place]).astype(np.int64)
+            below = take(self.bottoms[place]) if place in self.bottoms else None
+            inside[row] = counts > 0
+            if self.by_row:  # one division in the end, of whole numbers
+                tops[row] = sums
+                bottoms[row] = counts * unit if below is None else below
+            else:
+                each_record = unit * np.maximum(1, counts)
+                tops[row] = sums / each_record
+                bottoms[row] = inside[row] if below is None else below / each_record
+        return MeasuredQuestions(
+            selected=tuple(self.selected[place] for place in places),
+            tops=tops,
+            bottoms=bottoms,
+            inside=inside,
+            records=tuple(take(self.records[place]) for place in places),
+            by_row=self.by_row,
+            cluster=None if self.cluster is None else take(self.cluster),
+        )
+
+    def intervals(self) -> list[Interval]:
+        """The 95 % interval of each metric."""
+        return _intervals(self.metric(place) for place in range(len(self.selected)))
 
 
 def _snapped(interval: Interval, value: float | None) -> Interval:
@@ -143,47 +251,93 @@ MOST_INTERVALS = 50
 that many."""
 
 
+_TOGETHER = 1 << 14
+"""Questions of parts whose numbers are made together: for a few questions that takes as long."""
+_NOTHING_EXCLUDED: dict[str, int] = {}
+_NO_METRICS: dict[str, MetricResult] = {}
+
+
 def slice_results(
-    measured: MeasuredQuestions,
+    sums: QuestionSums,
     parts: Mapping[str, Mapping[str, Ints]],
     *,
     min_n: int,
     intervals: bool,
 ) -> dict[str, dict[str, SliceResult]]:
     """Each metric over each part of each dimension."""
-    return {
-        dimension: {
-            name: _part(
-                measured.only(questions) if len(questions) >= min_n else measured,
-                len(questions),
-                min_n,
-                intervals=intervals and len(names) <= MOST_INTERVALS,
-            )
+    results: dict[str, dict[str, SliceResult]] = {}
+    for dimension, names in parts.items():
+        bounded = intervals and len(names) <= MOST_INTERVALS
+        # In the order of the names; parts with few questions are not measured.
+        results[dimension] = {
+            name: SliceResult(n=len(questions), metrics=_NO_METRICS)
             for name, questions in names.items()
         }
-        for dimension, names in parts.items()
-    }
+        for group in _groups(names, min_n):
+            if len(group) == 1:
+                ((name, questions),) = group
+                metrics = _large_part(sums.ordered(questions), min_n, intervals=bounded)
+                results[dimension][name] = SliceResult(n=len(questions), metrics=metrics)
+                continue
+            block = sums.only(np.concatenate([questions for _, questions in group]))
+            first = 0
+            for name, questions in group:
+                last = first + len(questions)
+                metrics = _part(block.between(first, last), min_n, intervals=bounded)
+                results[dimension][name] = SliceResult(n=last - first, metrics=metrics)
+                first = last
+    return results
 
 
-def _part(part: MeasuredQuestions, n: int, min_n: int, *, intervals: bool) -> SliceResult:
-    if n < min_n:
-        return SliceResult(n=n, metrics={})
+def _groups(names: Mapping[str, Ints], min_n: int) -> Iterator[list[tuple[str, Ints]]]:
+    """The parts with enough questions, those of a group to be measured together."""
+    group: list[tuple[str, Ints]] = []
+    size = 0
+    for name, questions in names.items():
+        if len(questions) < min_n:
+            continue
+        if group and size + len(questions) > _TOGETHER:
+            yield group
+            group, size = [], 0
+        group.append((name, questions))
+        size += len(questions)
+    if group:
+        yield group
+
+
+def _part(part: MeasuredQuestions, min_n: int, *, intervals: bool) -> dict[str, MetricResult]:
     counts = part.inside.sum(axis=1).tolist()
     bounds: list[Interval] = [None] * len(counts)
     if intervals and any(count >= min_n for count in counts):
         bounds = part.intervals()
-    metrics = {}
+    return {
+        chosen.id: _result(part, place, counts[place], bounds[place], min_n)
+        for place, chosen in enumerate(part.selected)
+    }
+
+
+def _large_part(part: QuestionSums, min_n: int, *, intervals: bool) -> dict[str, MetricResult]:
+    """The same of many questions, metric by metric."""
+    bounds = part.intervals() if intervals else [None] * len(part.selected)
+    results = {}
     for place, chosen in enumerate(part.selected):
-        enough = counts[place] >= min_n and counts[place] > 0
-        value = part.value(place) if enough else None
-        metrics[chosen.id] = MetricResult(
-            value=value,
-            n=counts[place],
-            records=part.record_count(place),
-            excluded={},
-            interval=bounds[place] if value is not None else None,
-            version=chosen.metric.version,
-            better=chosen.metric.better,
-            reason=None if value is not None else "too-few" if counts[place] else "no-records",
-        )
-    return SliceResult(n=n, metrics=metrics)
+        metric = part.metric(place)
+        results[chosen.id] = _result(metric, 0, metric.count(0), bounds[place], min_n)
+    return results
+
+
+def _result(
+    part: MeasuredQuestions, place: int, n: int, bounds: Interval, min_n: int
+) -> MetricResult:
+    metric = part.selected[place].metric
+    value = part.value(place) if n >= min_n and n > 0 else None
+    return MetricResult(
+        value=value,
+        n=n,
+        records=part.record_count(place),
+        excluded=_NOTHING_EXCLUDED,
+        interval=bounds if value is not None else None,
+        version=metric.version,
+        better=metric.better,
+        reason=None if value is not None else "too-few" if n else "no-records",
+    )

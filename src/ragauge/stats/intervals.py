@@ -12,10 +12,9 @@ from ragauge.stats.resampling import (
     SEED,
     Draws,
     Floats,
+    WholeColumns,
     in_blocks,
-    resample,
     weigh,
-    whole,
 )
 
 Z95 = 1.959963984540054
@@ -53,18 +52,47 @@ def bootstrap(
     questions, so the caller sorts them. Values are taken in small steps (see `resampling.whole`),
     so the result does not depend on threads or on the linear algebra library.
     """
-    questions, metrics = numerators.shape
-    if questions == 0:
-        return [None] * metrics
-    columns, steps = whole(np.concatenate([numerators, denominators], axis=1))
-    sums = resample(columns, resamples, seed)
-    intervals: list[tuple[float, float] | None] = []
-    for top in range(metrics):
-        bottom = metrics + top
-        drawn = sums[:, bottom] > 0  # a resample without the metric's population is 0/0
-        ratios = sums[drawn, top] / sums[drawn, bottom] / (steps[top] / steps[bottom])
-        intervals.append(percentiles(ratios))
-    return intervals
+    ratios = ResampledRatios()
+    for tops, bottoms in zip(numerators.T, denominators.T, strict=True):
+        ratios.add(tops, bottoms)
+    return ratios.intervals(resamples=resamples, seed=seed)
+
+
+class ResampledRatios:
+    """The ratios of sums that `bootstrap` is given as a whole, added metric by metric.
+
+    What is kept of a metric is much smaller than its two columns of floating-point numbers.
+    """
+
+    def __init__(self) -> None:
+        self._columns = WholeColumns()
+        self._sizes: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def add(self, numerators: Floats, denominators: Floats) -> None:
+        """Add a metric; all have as many questions."""
+        self._sizes.append(len(numerators))
+        if len(numerators):
+            self._columns.add(numerators)
+            self._columns.add(denominators)
+
+    def intervals(
+        self, *, resamples: int = RESAMPLES, seed: int = SEED
+    ) -> list[tuple[float, float] | None]:
+        """The interval of each metric, in the order in which they were added."""
+        if not any(self._sizes):
+            return [None] * len(self._sizes)
+        steps = self._columns.steps
+        sums = self._columns.resample(resamples, seed)
+        intervals: list[tuple[float, float] | None] = []
+        for top in range(0, len(steps), 2):
+            bottom = top + 1
+            drawn = sums[:, bottom] > 0  # a resample without the metric's population is 0/0
+            ratios = sums[drawn, top] / sums[drawn, bottom] / (steps[top] / steps[bottom])
+            intervals.append(percentiles(ratios))
+        return intervals
 
 
 def bootstrap_quantile(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,10 @@ _SCALE = 30
 Floats = NDArray[np.float64]
 Columns = NDArray[np.float64] | NDArray[np.float32]
 Draws = NDArray[np.integer[Any]]
+
+
+_WEIGHTS = 1 << 25  # weights that stand in memory at a time, for each thread
+_CONVERTED = 1 << 26  # bytes of columns up to which they are converted for all resamples at once
 
 
 class Whole(NamedTuple):
@@ -72,33 +77,109 @@ def flip(raw: np.random.SFC64, rows: int, n: int) -> NDArray[np.uint8]:
     return np.unpackbits(words.view(np.uint8), count=rows * n).reshape(rows, n)
 
 
-def weighted_sums(draws: Draws, columns: Columns) -> Floats:
+def weighted_sums(draws: Draws, columns: NDArray[Any], dtype: Any = None) -> Floats:
     """The sums of all columns under each row of weights: (rows, columns).
+
+    `dtype` is the one to multiply in; that of the columns if not given.
 
     A few questions at a time, as sums are exact in parts too. Then little stands in memory, and the
     linear algebra library does not start threads of its own: on a busy machine those take
     three to six times as long, waiting for each other and for ours.
     """
     rows, width = len(draws), columns.shape[1]
-    sums: NDArray[Any] = np.zeros((rows, width), columns.dtype)
+    dtype = columns.dtype if dtype is None else dtype
+    sums: NDArray[Any] = np.zeros((rows, width), dtype)
     some = max(_FEWEST, _PRODUCTS // (rows * max(1, width)))
     for start in range(0, len(columns), some):
-        part: NDArray[Any] = draws[:, start : start + some].astype(columns.dtype)
-        sums += part @ columns[start : start + some]
+        part: NDArray[Any] = draws[:, start : start + some].astype(dtype)
+        sums += part @ columns[start : start + some].astype(dtype, copy=False)
     return sums.astype(np.float64)
 
 
 def resample(columns: Columns, resamples: int, seed: int) -> Floats:
     """The sums of all columns in every resample: (resamples, columns)."""
-    distinct: dict[bytes, int] = {}
-    place = [distinct.setdefault(column.tobytes(), len(distinct)) for column in columns.T]
-    first = [place.index(i) for i in range(len(distinct))]
-    # Metrics often have equal columns (one population, one hit or miss): each is summed once.
-    unique: NDArray[Any] = np.ascontiguousarray(columns[:, first])
-    sums: Floats = in_blocks(
-        lambda raw, rows: weighted_sums(weigh(raw, rows, len(unique)), unique), resamples, seed
-    )
-    return sums[:, place]
+    chosen = WholeColumns()
+    for column in columns.T:
+        chosen.add_whole(column)
+    return chosen.resample(resamples, seed)
+
+
+class WholeColumns:
+    """Columns to resample, each as whole numbers of its own steps.
+
+    Metrics often have equal columns (one population, one hit or miss): each is there once. A column
+    takes as few bytes as its numbers need, and is multiplied in single precision where that is
+    exact: with a million questions and a hundred metrics all others would be gigabytes.
+    """
+
+    def __init__(self) -> None:
+        self.steps: list[float] = []
+        self._places: list[tuple[Kind, int]] = []
+        self._distinct: dict[bytes, tuple[Kind, int]] = {}
+        self._columns: dict[Kind, list[NDArray[Any]]] = {}
+
+    def add(self, column: Floats) -> None:
+        """Add a column of finite values."""
+        stepped, steps = whole(column[:, None])
+        self.steps.append(float(steps[0]))
+        self.add_whole(stepped[:, 0])
+
+    def add_whole(self, column: NDArray[Any]) -> None:
+        """Add a column of whole numbers, in the precision in which its sums are exact."""
+        column = np.ascontiguousarray(column)
+        key = column.dtype.char.encode() + blake2b(column.data).digest()
+        if key not in self._distinct:
+            kind = Kind(_smallest(column), column.dtype.type)
+            alike = self._columns.setdefault(kind, [])
+            self._distinct[key] = kind, len(alike)
+            alike.append(column.astype(kind.stored))
+        self._places.append(self._distinct[key])
+
+    def resample(self, resamples: int, seed: int) -> Floats:
+        """The sums of all columns in every resample; the columns are gone after that."""
+        groups = {}
+        for kind in list(self._columns):
+            alike = np.stack(self._columns.pop(kind), axis=1)
+            if alike.size * np.dtype(kind.summed).itemsize <= _CONVERTED:
+                alike = alike.astype(kind.summed)
+            groups[kind] = alike
+        n = len(next(iter(groups.values())))
+        # A multiple of 8 rows takes whole words of the generator, and leaves it where all would.
+        some = BLOCK if n < POISSON_FROM else min(BLOCK, max(8, _WEIGHTS // n // 8 * 8))
+
+        def sums_of(draws: Draws) -> Floats:
+            sums = [weighted_sums(draws, alike, kind.summed) for kind, alike in groups.items()]
+            return np.concatenate(sums, axis=1)
+
+        def block(raw: np.random.SFC64, rows: int) -> Floats:
+            parts = range(0, rows, some)
+            return np.concatenate(
+                [sums_of(weigh(raw, min(some, rows - start), n)) for start in parts]
+            )
+
+        first, starts = 0, {}
+        for kind, alike in groups.items():
+            starts[kind] = first
+            first += alike.shape[1]
+        sums: Floats = in_blocks(block, resamples, seed)
+        return sums[:, [starts[kind] + place for kind, place in self._places]]
+
+
+class Kind(NamedTuple):
+    """How the numbers of a column are stored, and in which precision they are summed."""
+
+    stored: Any
+    summed: Any
+
+
+def _smallest(column: NDArray[Any]) -> Any:
+    """The smallest type that holds the whole numbers of a column."""
+    least, most = column.min(initial=0), column.max(initial=0)
+    for stored in (np.uint8, np.int32):
+        limits = np.iinfo(stored)
+        if limits.min <= least and most <= limits.max:
+            return stored
+    return column.dtype.type
 
 
 def whole(columns: Floats) -> Whole:
@@ -186,14 +267,14 @@ _AT_ONCE = 1 << 20  # weights that are made while they stay in the cache
 def _poisson(raw: np.random.SFC64, rows: int, n: int) -> NDArray[np.uint8]:
     """Independent Poisson(1) weights: from a thousand questions on the same, at a fraction."""
     words = _words(raw, -(-rows * n // 8))
-    draws = words.astype("<u8", copy=False).view(np.uint8)[: rows * n]
-    weights = np.empty(rows * n, np.uint8)
-    above = np.empty(_AT_ONCE, np.bool_)
+    weights = words.astype("<u8", copy=False).view(np.uint8)[: rows * n]
+    at_least, above = np.empty((2, _AT_ONCE), np.bool_)
     for start in range(0, rows * n, _AT_ONCE):
-        drawn, counted = draws[start : start + _AT_ONCE], weights[start : start + _AT_ONCE]
-        more = above[: len(drawn)]
+        drawn = weights[start : start + _AT_ONCE]
+        counted, more = at_least[: len(drawn)].view(np.uint8), above[: len(drawn)]
         np.greater_equal(drawn, _BELOW[0], out=counted.view(np.bool_))
         for below in _BELOW[1:]:  # comparisons run many bytes at a time; a table would not
             np.greater_equal(drawn, below, out=more)
             np.add(counted, more.view(np.uint8), out=counted)
+        drawn[:] = counted  # a weight takes the place of the byte that it is drawn by
     return weights.reshape(rows, n)
