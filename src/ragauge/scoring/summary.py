@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ragauge.metrics.columns import Bools, Floats, Ints
+from ragauge.metrics.columns import Bools, Floats, Ints, totals
 from ragauge.metrics.metric import SHARES, Metric, Selected
 from ragauge.model.scores import MetricResult, SliceResult
 from ragauge.stats import exact_sums
@@ -26,6 +26,8 @@ from ragauge.stats.intervals import (
 Interval = tuple[float, float] | None
 Sums = NDArray[Any]
 """Whole numbers of 32 or 64 bits, or values of questions."""
+Places = NDArray[np.integer[Any]]
+"""Some questions, by their places."""
 _STEP = 2.0**-20
 """Resampled sums are taken in steps of this size."""
 
@@ -138,10 +140,7 @@ class MeasuredQuestions(Struct, frozen=True, kw_only=True):
         if self.cluster is None:
             return tops, bottoms
         names, number = np.unique(self.cluster, return_inverse=True)
-        return (
-            np.bincount(number, weights=tops, minlength=len(names)),
-            np.bincount(number, weights=bottoms, minlength=len(names)),
-        )
+        return totals(number, tops, len(names)), totals(number, bottoms, len(names))
 
 
 def _intervals(metrics: Iterable[MeasuredQuestions]) -> list[Interval]:
@@ -168,8 +167,8 @@ class QuestionSums(Struct, frozen=True, kw_only=True):
 
     With many questions the numbers of all metrics take gigabytes as floating point; so they are
     made metric by metric, or of some questions. `sums` are whole numbers in `units`, `bottoms` the
-    denominators of ratios, `records` counts the records in the population. What is a value of a
-    question at once, not a sum over its records, is in `sums` too, and `members` has its population.
+    denominators of ratios, `records` counts the records in the population. The values of metrics
+    that are no sums over records are in `sums` too; `members` has their populations.
     """
 
     selected: tuple[Selected, ...]
@@ -180,21 +179,21 @@ class QuestionSums(Struct, frozen=True, kw_only=True):
     members: Mapping[int, Bools]
     by_row: bool
     cluster: Ints | None = None
-    order: Ints | None = None
+    order: Places | None = None
 
-    def ordered(self, order: Ints) -> QuestionSums:
+    def ordered(self, order: Places) -> QuestionSums:
         """The same of some questions, or of all in another order."""
         return replace(self, order=order)
 
-    def only(self, questions: Ints, places: Sequence[int] | None = None) -> MeasuredQuestions:
-        """The numbers of some questions, for all metrics or for some."""
-        return self._made(range(len(self.selected)) if places is None else places, questions)
+    def only(self, questions: Places) -> MeasuredQuestions:
+        """The numbers of some questions, for all metrics."""
+        return self._made(range(len(self.selected)), questions)
 
     def metric(self, place: int) -> MeasuredQuestions:
         """The numbers of one metric."""
         return self._made([place], self.order)
 
-    def _made(self, places: Sequence[int], chosen: Ints | None) -> MeasuredQuestions:
+    def _made(self, places: Sequence[int], chosen: Places | None) -> MeasuredQuestions:
         taken: dict[int, Sums] = {}
 
         def take(column: Sums) -> Sums:
@@ -259,13 +258,14 @@ _NO_METRICS: dict[str, MetricResult] = {}
 
 def slice_results(
     sums: QuestionSums,
-    parts: Mapping[str, Mapping[str, Ints]],
+    parts: Mapping[str, Mapping[str, Places]],
     *,
     min_n: int,
     intervals: bool,
 ) -> dict[str, dict[str, SliceResult]]:
     """Each metric over each part of each dimension."""
     results: dict[str, dict[str, SliceResult]] = {}
+    ids = [chosen.id for chosen in sums.selected]  # made once: there may be thousands of parts
     for dimension, names in parts.items():
         bounded = intervals and len(names) <= MOST_INTERVALS
         # In the order of the names; parts with few questions are not measured.
@@ -276,22 +276,22 @@ def slice_results(
         for group in _groups(names, min_n):
             if len(group) == 1:
                 ((name, questions),) = group
-                metrics = _large_part(sums.ordered(questions), min_n, intervals=bounded)
+                metrics = _large_part(sums.ordered(questions), ids, min_n, intervals=bounded)
                 results[dimension][name] = SliceResult(n=len(questions), metrics=metrics)
                 continue
             block = sums.only(np.concatenate([questions for _, questions in group]))
             first = 0
             for name, questions in group:
                 last = first + len(questions)
-                metrics = _part(block.between(first, last), min_n, intervals=bounded)
+                metrics = _part(block.between(first, last), ids, min_n, intervals=bounded)
                 results[dimension][name] = SliceResult(n=last - first, metrics=metrics)
                 first = last
     return results
 
 
-def _groups(names: Mapping[str, Ints], min_n: int) -> Iterator[list[tuple[str, Ints]]]:
+def _groups(names: Mapping[str, Places], min_n: int) -> Iterator[list[tuple[str, Places]]]:
     """The parts with enough questions, those of a group to be measured together."""
-    group: list[tuple[str, Ints]] = []
+    group: list[tuple[str, Places]] = []
     size = 0
     for name, questions in names.items():
         if len(questions) < min_n:
@@ -305,24 +305,28 @@ def _groups(names: Mapping[str, Ints], min_n: int) -> Iterator[list[tuple[str, I
         yield group
 
 
-def _part(part: MeasuredQuestions, min_n: int, *, intervals: bool) -> dict[str, MetricResult]:
+def _part(
+    part: MeasuredQuestions, names: Sequence[str], min_n: int, *, intervals: bool
+) -> dict[str, MetricResult]:
     counts = part.inside.sum(axis=1).tolist()
     bounds: list[Interval] = [None] * len(counts)
     if intervals and any(count >= min_n for count in counts):
         bounds = part.intervals()
     return {
-        chosen.id: _result(part, place, counts[place], bounds[place], min_n)
-        for place, chosen in enumerate(part.selected)
+        name: _result(part, place, counts[place], bounds[place], min_n)
+        for place, name in enumerate(names)
     }
 
 
-def _large_part(part: QuestionSums, min_n: int, *, intervals: bool) -> dict[str, MetricResult]:
+def _large_part(
+    part: QuestionSums, names: Sequence[str], min_n: int, *, intervals: bool
+) -> dict[str, MetricResult]:
     """The same of many questions, metric by metric."""
     bounds = part.intervals() if intervals else [None] * len(part.selected)
     results = {}
-    for place, chosen in enumerate(part.selected):
+    for place, name in enumerate(names):
         metric = part.metric(place)
-        results[chosen.id] = _result(metric, 0, metric.count(0), bounds[place], min_n)
+        results[name] = _result(metric, 0, metric.count(0), bounds[place], min_n)
     return results
 
 

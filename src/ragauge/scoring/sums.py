@@ -93,7 +93,7 @@ class Totals:
         self.confusion: Counter[str] = Counter()
         self.answered = self.refused = self.answerable = self.unanswerable = 0
         self.errored = self.repeated = self.disordered = self.cited = 0
-        self.counters = {name: np.zeros(questions, np.int32) for name in _COUNTERS}
+        self.counters: dict[str, Sums] = {name: np.zeros(questions, np.int32) for name in _COUNTERS}
         self.least_recorded = np.full(questions, _NO_RECORD, np.int8)
         self.most_recorded = np.full(questions, -1, np.int8)
         self.keep_rows = keep_rows
