@@ -38,14 +38,16 @@ def _load(
     fast: Callable[[bytes, int], GoldItem | None] | None = None,
     *,
     refuse_duplicate_keys: bool = False,
+    take: Callable[[Any], None] | None = None,
 ) -> LoadedRows:
     items: list[Any] = []
+    take = items.append if take is None else take
     problems: list[Problem] = []
     duplicates: list[Problem] = []
     count = duplicate_count = 0
     for line, data, cut, overlong in rows_of(source):
         if fast is not None and (item := fast(data, line)) is not None:
-            items.append(item)
+            take(item)
             continue
         row: Row | None = None
         try:
@@ -53,12 +55,13 @@ def _load(
             duplicate = duplicate_key_error(data)
             if duplicate is not None and refuse_duplicate_keys:
                 raise duplicate
-            items.append(make(row, line))
+            made = make(row, line)
         except FieldError as failure:
             count += 1
             if len(problems) < MAX_REPORTED:
                 problems.append(reader.problem(failure, row, Place(source.name, line)))
             continue
+        take(made)
         if duplicate is not None:
             duplicate_count += 1
             if len(duplicates) < MAX_REPORTED:
@@ -109,9 +112,17 @@ def name_of(given: object, source: Source | None, fallback: str) -> str:
 
 
 def read_gold(
-    given: object, source: Source | None, choice: FormatChoice, *, locate: Locate | None = None
+    given: object,
+    source: Source | None,
+    choice: FormatChoice,
+    *,
+    locate: Locate | None = None,
+    take: Callable[[GoldItem], None] | None = None,
 ) -> LoadedRows:
-    """The gold items of any input; `locate` finds what is quoted in a corpus."""
+    """The gold items of any input; `locate` finds what is quoted in a corpus.
+
+    `take` is given the items of a file of rows one by one, and then none are in the result.
+    """
     if source is None:
         items = given.items if isinstance(given, GoldSet) else list(given)  # type: ignore[call-overload]
         return LoadedRows(list(items), [], 0)
@@ -121,7 +132,7 @@ def read_gold(
     reader = RowReader(choice.dialect, own=choice.own, locate=locate)
     refuse = choice.profile.join.duplicate_gold == "error"
     fast = FastGoldDecoder().item
-    return _load(source, reader, reader.gold, fast, refuse_duplicate_keys=refuse)
+    return _load(source, reader, reader.gold, fast, refuse_duplicate_keys=refuse, take=take)
 
 
 def read_traces(source: Source, choice: FormatChoice) -> LoadedRows:

@@ -52,7 +52,7 @@ class Estimate(Struct, frozen=True):
         return Estimate((lower, upper), change, self.reason)
 
 
-class QuestionSums(Struct, frozen=True):
+class PopulationSums(Struct, frozen=True):
     """Numerator and denominator of one metric for each question of its population.
 
     `records` counts the records of each; `groups` numbers the conversation of each, None where each
@@ -66,23 +66,23 @@ class QuestionSums(Struct, frozen=True):
     by_row: bool
 
 
-def level_estimate(metric: Metric, questions: QuestionSums) -> Estimate:
+def level_estimate(metric: Metric, population: PopulationSums) -> Estimate:
     """How well the number of a metric is known."""
-    tops, bottoms, groups = questions.tops, questions.bottoms, questions.groups
+    tops, bottoms, groups = population.tops, population.bottoms, population.groups
     if len(tops) == 0:
         return Estimate()
     if metric.quantile is not None:
         return _quantile_estimate(metric.quantile, tops / bottoms, groups)
     if metric.f1:
-        return _f1_estimate(metric, questions)
+        return _f1_estimate(metric, population)
     if metric.ratio is not None:
         if groups is not None:
             return Estimate(None, None, "a ratio of sums over conversations")
         interval = unbounded_interval(tops, bottoms)
         return Estimate(interval, None, None if interval is not None else _FEW)
     values, sizes = tops, None
-    if questions.by_row:
-        sizes = questions.records
+    if population.by_row:
+        sizes = population.records
         values = tops / bottoms * sizes
     if not metric.bounded:
         interval = unbounded_interval(*_grouped(values, sizes, groups, metric.unit))
@@ -139,22 +139,22 @@ def _mean_estimate(metric: Metric, sums: Floats, sizes: Ints | None) -> Estimate
     return Estimate(score_interval(groups), change)
 
 
-def _f1_estimate(metric: Metric, questions: QuestionSums) -> Estimate:
+def _f1_estimate(metric: Metric, population: PopulationSums) -> Estimate:
     """F1 = 2J / (1 + J), and J = TP / (TP + FP + FN) is a rate of those that count in it.
 
     A question has twice its true positives above, and these with its false ones below; where it has
     several slots, the share of slots. In whole numbers of that share, as only the sizes of groups
     beside each other matter.
     """
-    whole = min(int(np.lcm.reduce(np.unique(questions.records))), _MOST_SHARES)
-    scale = 1 / metric.unit if questions.by_row else whole
-    counted = np.rint((questions.bottoms - questions.tops / 2) * scale).astype(np.int64)
+    whole = min(int(np.lcm.reduce(np.unique(population.records))), _MOST_SHARES)
+    scale = 1 / metric.unit if population.by_row else whole
+    counted = np.rint((population.bottoms - population.tops / 2) * scale).astype(np.int64)
     inside = counted > 0
     if not inside.any():
         return Estimate()
-    groups = questions.groups
+    groups = population.groups
     sums, sizes = _grouped(
-        questions.tops[inside] / 2 * scale,
+        population.tops[inside] / 2 * scale,
         counted[inside],
         None if groups is None else groups[inside],
         unit=1,

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from msgspec import Struct
@@ -10,14 +15,22 @@ from msgspec.structs import replace
 
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.ids import section_of, type_of
-from ragauge.metrics.columns import GoldColumns, Ints
+from ragauge.metrics.columns import Bools, Column, GoldColumns, Ints
 from ragauge.model.chunk import Chunk
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules, Profile
-from ragauge.scoring.evidence_pieces import EvidencePieces, documents_of, gold_details_of, pieces_of
+from ragauge.scoring.evidence_pieces import (
+    EvidencePieces,
+    GoldDetails,
+    documents_of,
+    gold_details_of,
+    pieces_of,
+)
 from ragauge.scoring.join import gold_columns
-from ragauge.scoring.trace_columns import GoldKeys, gold_keys
+from ragauge.scoring.packed_texts import BlockWriter, PackedTexts, PackedTextWriter, encoded
+from ragauge.scoring.trace_columns import EVIDENCE, NEEDLE, QID, QUESTION, GoldKeys
+from ragauge.text import phrase_needles, substring_needles
 
 SLICES = ("type", "tag", "section", "document", "language", "difficulty")
 """The dimensions by which questions are grouped."""
@@ -37,12 +50,10 @@ class GoldTable(Struct, frozen=True, kw_only=True):
     identity: Ints
     columns: GoldColumns
     keys: GoldKeys
-    by_qid: dict[str, int]
     by_turn: dict[str, dict[int, int]]
-    by_question: dict[str, int]
     paraphrases: dict[int, dict[str, int]]
     cluster: Ints | None
-    slices: Mapping[str, Mapping[str, Ints]]
+    slices: Mapping[str, Mapping[str, Column]]
     chunks: dict[str, Chunk] = {}
     beside: int = 0
 
@@ -88,48 +99,225 @@ def gold_table(
     `beside` are items of the same gold set that are not measured: their traces are not unknown,
     and are still the context of later turns.
     """
-    chunks = chunks or {}
-    rules = profile.join
     unique = unique_items(items, profile, name)
-    measured = len(unique)
-    unique += _others(beside, unique, rules)
-    pieces = [pieces_of(item, chunks, options) for item in unique]
-    details = {
-        question: more
-        for question, item in enumerate(unique)
-        if (more := gold_details_of(item, pieces[question], chunks, options, name)) is not None
-    }
-    by_turn: dict[str, dict[int, int]] = {}
-    for question, item in enumerate(unique):
+    builder = GoldTableBuilder(profile, options, name=name, chunks=chunks, slices=slices)
+    for item in unique:
+        builder.add(item)
+    for item in _others(beside, unique, profile.join):
+        builder.add(item, measured=False)
+    return builder.table(read=len(items))
+
+
+_AT_ONCE = 4096
+_SORTED_WIDTH = 64  # bytes of an id up to which ids are sorted as a column of equal widths
+
+
+class _Order(NamedTuple):
+    """The places of items in an order, and whether two of them are the same in it."""
+
+    places: Ints
+    repeated: bool
+
+
+class GoldTableBuilder:
+    """Makes a gold table of items that come one by one, and keeps none of them.
+
+    An item takes a kilobyte, its row of the table a tenth of that; a gold set may have a million.
+    Items must be unique, as `unique_items` gives them.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        options: Options,
+        *,
+        name: str,
+        chunks: dict[str, Chunk] | None = None,
+        slices: bool = True,
+    ) -> None:
+        self.rules = profile.join
+        self.options = options
+        self.name = name
+        self.chunks = chunks or {}
+        self.waiting: list[GoldItem] = []
+        self.waiting_measured = 0
+        self.measured = self.size = 0
+        self.turns: dict[int, int] = {}
+        self.lines: array[int] = array("q")
+        self.columns: list[GoldColumns] = []
+        self.by_turn: dict[str, dict[int, int]] = {}
+        self.paraphrases: dict[int, dict[str, int]] = {}
+        self.parts = {dimension: _Members() for dimension in SLICES} if slices else {}
+        self.qids, self.questions = PackedTextWriter(), PackedTextWriter()
+        self.evidence, self.needles = PackedTextWriter(), PackedTextWriter()
+        self.asked_by: array[int] = array("I")  # the item of each question
+        self.more: dict[int, tuple[str, ...]] = {}
+        self.constraints: dict[int, frozenset[str]] = {}
+        self.counted: dict[int, tuple[str, ...]] = {}
+        self.odd_evidence: dict[int, tuple[str, ...]] = {}
+        self.details: dict[int, GoldDetails] = {}
+
+    def add(self, item: GoldItem, *, measured: bool = True) -> None:
+        """Add an item; those that are not measured come last."""
+        self.waiting.append(item)
+        self.waiting_measured += measured
+        if len(self.waiting) == _AT_ONCE:
+            self._flush()
+
+    def add_joined(self, item: GoldItem) -> None:
+        """Add an item as it was read."""
+        self.add(_as_joined(item, self.rules))
+
+    def is_complete(self) -> bool:
+        """Whether the items that were added are a gold set as they are: unique, without turns."""
+        if self.waiting:
+            self._flush()
+        return not self.turns and not self._order.repeated
+
+    def _flush(self) -> None:
+        items, chunks, options = self.waiting, self.chunks, self.options
+        pieces = [pieces_of(item, chunks, options) for item in items]
+        details = {
+            place: more
+            for place, item in enumerate(items)
+            if (more := gold_details_of(item, pieces[place], chunks, options, self.name))
+            is not None
+        }
+        self.columns.append(gold_columns(items, pieces, details, self.rules))
+        self.details |= {self.size + place: more for place, more in details.items()}
+        for place, (item, mine) in enumerate(zip(items, pieces, strict=True)):
+            question = self.size + place
+            self._add_keys(question, item, mine)
+            self._add_names(question, item)
+            if self.parts and place < self.waiting_measured:
+                for dimension, names in _parts(item, mine, chunks):
+                    self.parts[dimension].add(names, question)
+        self.size += len(items)
+        self.measured += self.waiting_measured
+        self.waiting, self.waiting_measured = [], 0
+
+    def _add_names(self, question: int, item: GoldItem) -> None:
+        """What a trace may name the item by."""
+        self.qids.add(encoded(item.qid))
+        self.lines.append(-1 if item.line is None else item.line)
         if item.turn is not None:
-            by_turn.setdefault(item.qid, {})[item.turn] = question
-    # Means go by this order, so that a gold set may be sorted anew.
-    order = sorted(range(len(unique)), key=lambda question: _identity(unique[question]))
-    return GoldTable(
-        read=len(items),
-        qids=[item.qid for item in unique],
-        turns=[item.turn for item in unique],
-        lines=[item.line for item in unique],
-        identity=np.array(order, np.int64),
-        columns=gold_columns(unique, pieces, details, rules),
-        keys=gold_keys(unique, pieces, details),
-        by_qid={item.qid: code for code, item in enumerate(unique) if item.turn is None},
-        by_turn=by_turn,
-        by_question=_by_question(unique, rules),
-        paraphrases=_paraphrases(unique) if rules.keep == "slot" else {},
-        cluster=_clusters(unique) if by_turn else None,
-        slices=_slices(
-            unique, pieces, chunks, [question for question in order if question < measured]
+            self.turns[question] = item.turn
+            self.by_turn.setdefault(item.qid, {})[item.turn] = question
+        if item.paraphrases and self.rules.keep == "slot":
+            self.paraphrases[question] = {
+                text: number for number, text in reversed(list(enumerate(item.paraphrases)))
+            }
+        if self.rules.by != "qid":
+            texts = dict.fromkeys([item.question])
+            if self.rules.by == "either":
+                texts |= dict.fromkeys(item.paraphrases)
+            for text in texts:
+                if text is not None:
+                    self.questions.add(encoded(text))
+                    self.asked_by.append(question)
+
+    def _add_keys(self, question: int, item: GoldItem, pieces: EvidencePieces) -> None:
+        """What reduction compares a trace with."""
+        needles: tuple[str, ...] = ()
+        if item.claims_any:
+            by_phrase = item.claim_rule == "phrase"
+            needles = (phrase_needles if by_phrase else substring_needles)(item.claims_any)
+        self.needles.add(encoded(needles[0]) if needles else b"")
+        if len(needles) > 1:
+            self.more[question] = needles[1:]
+        if not self.evidence.add_list(pieces.ids):
+            self.odd_evidence[question] = pieces.ids
+        if pieces.ids and not all(pieces.relevant[: len(pieces.ids)]):
+            self.counted[question] = tuple(
+                name for name, counts in zip(pieces.ids, pieces.relevant, strict=False) if counts
+            )
+        if item.constraints:
+            self.constraints[question] = frozenset(map(str.strip, item.constraints))
+
+    @cached_property
+    def _order(self) -> _Order:
+        """The order of the items by what they are, once all are there."""
+        data, offsets = self.qids.data, self.qids.offsets
+        keys: Any
+        widths = np.diff(np.asarray(offsets)).astype(np.int64)
+        width = int(widths.max(initial=1))
+        if self.turns or self.rules.by == "question" or width > _SORTED_WIDTH or 0 in data:
+            # UTF-8 sorts as its characters do.
+            keys = [
+                (bytes(data[first:last]), self.turns.get(question, -1))
+                for question, (first, last) in enumerate(pairwise(offsets))
+            ]
+            if self.rules.by == "question":
+                asked, ends = self.questions.data, pairwise(self.questions.offsets)
+                texts = [bytes(asked[first:last]) for first, last in ends]
+                keys = list(zip(keys, texts, strict=True))
+            order = sorted(range(self.size), key=keys.__getitem__)
+            repeated = any(keys[one] == keys[other] for one, other in pairwise(order))
+            return _Order(np.array(order, np.int64), repeated)
+        # With many items a sort of Python objects takes the longest of all steps.
+        letters = np.zeros((self.size, width), np.uint8)
+        letters[np.arange(width) < widths[:, None]] = np.frombuffer(data, np.uint8)
+        column = letters.reshape(-1).view(f"S{width}")
+        places = np.argsort(column, kind="stable")
+        column = column[places]
+        return _Order(places, bool((column[1:] == column[:-1]).any()))
+
+    def table(self, *, read: int) -> GoldTable:
+        """The table of all items; `read` is how many there were before they were unique."""
+        if self.waiting or not self.columns:
+            self._flush()
+        order = self._order.places
+        without_turn = np.ones(self.size, np.bool_)
+        without_turn[list(self.turns)] = False
+        asked_by = np.asarray(self.asked_by, np.int64)
+        block = BlockWriter()
+        _add_index(block, QID, self.qids, np.arange(self.size), without_turn)
+        _add_index(block, QUESTION, self.questions, asked_by, np.ones(len(asked_by), np.bool_))
+        block.add_texts(EVIDENCE, self.evidence)
+        block.add_texts(NEEDLE, self.needles)
+        keys = GoldKeys(
+            block=block.block(),
+            more=self.more,
+            constraints=self.constraints,
+            counted=self.counted,
+            odd_evidence=self.odd_evidence,
+            details=self.details,
         )
-        if slices
-        else {},
-        chunks=chunks,
-        beside=len(unique) - measured,
-    )
-
-
-def _identity(item: GoldItem) -> tuple[str, int, str]:
-    return item.qid, -1 if item.turn is None else item.turn, item.question or ""
+        qids = PackedTexts(keys.block, QID)
+        turns: list[int | None] = [None] * self.size
+        for question, turn in self.turns.items():
+            turns[question] = turn
+        lines: Sequence[int | None] = self.lines
+        if -1 in self.lines:
+            lines = [None if line < 0 else line for line in self.lines]
+        rank = np.empty(self.size, np.int32)
+        rank[order] = np.arange(self.size, dtype=np.int32)
+        columns = GoldColumns(
+            **{
+                name: np.concatenate([getattr(part, name) for part in self.columns])
+                for name in GoldColumns.__struct_fields__
+            }
+        )
+        self.columns = []
+        return GoldTable(
+            read=read,
+            qids=qids,
+            turns=turns,
+            lines=lines,
+            identity=order,
+            columns=columns,
+            keys=keys,
+            by_turn=self.by_turn,
+            paraphrases=self.paraphrases,
+            cluster=_clusters(qids) if self.by_turn else None,
+            slices={
+                dimension: members.parts(rank)
+                for dimension, members in self.parts.items()
+                if members.names
+            },
+            chunks=self.chunks,
+            beside=self.size - self.measured,
+        )
 
 
 def unique_items(items: Sequence[GoldItem], profile: Profile, gold_name: str) -> list[GoldItem]:
@@ -191,56 +379,72 @@ def _others(
     return list(others.values())
 
 
-def _by_question(items: Sequence[GoldItem], rules: JoinRules) -> dict[str, int]:
-    """The items by their exact question; a question that two items share names neither."""
-    codes: dict[str, int] = {}
-    shared: set[str] = set()
-    for code, item in enumerate(items):
-        texts = {item.question, *(item.paraphrases if rules.by == "either" else ())} - {None}
-        for text in texts:
-            assert text is not None
-            if text in codes:
-                shared.add(text)
-            codes[text] = code
-    return {text: code for text, code in codes.items() if text not in shared}
-
-
-def _paraphrases(items: Sequence[GoldItem]) -> dict[int, dict[str, int]]:
-    """The number of each paraphrase by its text, for the items that have any."""
-    return {
-        code: {text: number for number, text in reversed(list(enumerate(item.paraphrases)))}
-        for code, item in enumerate(items)
-        if item.paraphrases
-    }
-
-
-def _clusters(items: Sequence[GoldItem]) -> Ints:
+def _clusters(qids: Sequence[str]) -> Ints:
     """The conversation of each item: turns of one id belong together, numbered by their ids."""
-    numbers = {qid: number for number, qid in enumerate(sorted({item.qid for item in items}))}
-    return np.array([numbers[item.qid] for item in items], np.int64)
+    numbers = {qid: number for number, qid in enumerate(sorted(set(qids)))}
+    return np.array([numbers[qid] for qid in qids], np.int64)
 
 
-def _slices(
-    items: Sequence[GoldItem],
-    pieces: Sequence[EvidencePieces],
-    chunks: Mapping[str, Chunk],
-    order: Sequence[int],
-) -> dict[str, dict[str, Ints]]:
-    """Who is in which part of each dimension; a dimension that no item has is not listed.
+def _add_index(
+    block: BlockWriter, name: str, texts: PackedTextWriter, numbers: Ints, chosen: Bools
+) -> None:
+    """Add texts to a block, with an index of the chosen ones that a worker looks numbers up by."""
+    data = memoryview(texts.data)
+    hashes = (crc32(data[first:last]) for first, last in pairwise(texts.offsets))
+    entries = np.flatnonzero(chosen).astype(np.uint32)
+    buckets = np.fromiter(hashes, np.uint32, len(texts))[entries]
+    count = 1 << max(0, len(entries) - 1).bit_length()
+    buckets &= np.uint32(count - 1)
+    data.release()
+    begins = np.cumsum(np.bincount(buckets, minlength=count), dtype=np.uint32)
+    block.add(f"{name} entries", entries[np.argsort(buckets, kind="stable")])
+    block.add(f"{name} buckets", np.concatenate([np.zeros(1, np.uint32), begins]))
+    block.add(f"{name} numbers", numbers.astype(np.uint32))
+    block.add_texts(name, texts)
 
-    The questions of a part stand in the order given.
-    """
-    members: dict[str, dict[str, list[int]]] = {dimension: {} for dimension in SLICES}
-    for question in order:
-        item = items[question]
-        for dimension, names in _parts(item, pieces[question], chunks):
-            for name in dict.fromkeys(names):
-                members[dimension].setdefault(name, []).append(question)
-    return {
-        dimension: {name: np.array(parts[name], np.int64) for name in sorted(parts)}
-        for dimension, parts in members.items()
-        if parts
-    }
+
+class _Members:
+    """Who is in which part of a dimension, as it is found."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, int] = {}
+        self.numbers: array[int] = array("I")
+        self.questions: array[int] = array("I")
+
+    def add(self, names: Iterable[str], question: int) -> None:
+        """Put a question into parts."""
+        for name in dict.fromkeys(names):
+            self.numbers.append(self.names.setdefault(name, len(self.names)))
+            self.questions.append(question)
+
+    def parts(self, rank: Column) -> Parts:
+        """The parts by their names; their questions stand in the order of their ranks."""
+        names = sorted(self.names)
+        place = np.empty(len(names), np.int64)
+        place[[self.names[name] for name in names]] = np.arange(len(names))
+        part = place[np.asarray(self.numbers)]
+        questions = np.asarray(self.questions).astype(np.int32)
+        counts = np.bincount(part, minlength=len(names))
+        return Parts(names, counts, questions[np.lexsort((rank[questions], part))])
+
+
+class Parts(Mapping[str, Column]):
+    """The questions of each part of a dimension: one array for all, as there may be many parts."""
+
+    def __init__(self, names: Sequence[str], counts: Ints, questions: Column) -> None:
+        ends = np.cumsum(counts).tolist()
+        self._places = dict(zip(names, zip([0, *ends], ends, strict=False), strict=True))
+        self._questions = questions
+
+    def __getitem__(self, name: str) -> Column:
+        first, last = self._places[name]
+        return self._questions[first:last]
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
 
 
 def _parts(

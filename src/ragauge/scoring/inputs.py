@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
 from ragauge.files.ranges import Range, Source, plan, read_rows
 from ragauge.formats.detect import FormatChoice
@@ -25,7 +26,7 @@ from ragauge.model.scores import Scores
 from ragauge.model.trace import Trace, TraceSet
 from ragauge.scoring import trec
 from ragauge.scoring.engines.choose import Engine
-from ragauge.scoring.gold_table import GoldTable, gold_table
+from ragauge.scoring.gold_table import GoldTable, GoldTableBuilder, gold_table
 from ragauge.scoring.row_index import RecordLabels, RowIndex
 from ragauge.scoring.scoring_run import InputFacts, ScoringPlan
 from ragauge.scoring.tasks.job import Job, Partial
@@ -41,7 +42,10 @@ _NO_PROBLEMS = LoadedRows([], [], 0)
 
 
 class GoldInput:
-    """The gold of a run, as a table. Judgements for a TREC run never become items."""
+    """The gold of a run, as a table. Judgements for a TREC run never become items.
+
+    With `table_options` the rows of a file go straight into a table under these options.
+    """
 
     def __init__(
         self,
@@ -51,6 +55,7 @@ class GoldInput:
         choice: FormatChoice,
         *,
         locate: Locate | None = None,
+        table_options: Options | None = None,
     ) -> None:
         self.gold = gold
         self.source = source
@@ -58,13 +63,35 @@ class GoldInput:
         self.locate = locate
         self.forgotten = False
         self.qrels: Qrels | None = None
+        self._builder: GoldTableBuilder | None = None
         if _is_layout(source, "qrels") and _is_layout(trace, "run"):
             assert source is not None
             self.qrels = read_qrels(source)
             problems = [problem.at(source.name) for problem in self.qrels.problems]
             self.loaded = LoadedRows([], problems, self.qrels.problem_count)
-        else:
+        elif not (table_options is not None and self._stream(table_options)):
             self.loaded = read_gold(gold, source, choice, locate=locate)
+
+    def _stream(self, options: Options) -> bool:
+        """Read a file of rows straight into a table, item by item; False where that cannot be.
+
+        Then all items are needed at once: the last of those with one id counts, turns belong
+        together, and what is wrong with several items is said in the order of the checks.
+        """
+        source, rules = self.source, self.choice.profile.join
+        if source is None or source.layout not in ("lines", "array") or rules.by == "question":
+            return False
+        builder = GoldTableBuilder(self.choice.profile, options, name=source.name)
+        try:
+            self.loaded = read_gold(
+                self.gold, source, self.choice, locate=self.locate, take=builder.add_joined
+            )
+            if not builder.is_complete():
+                return False
+        except RagaugeError:
+            return False
+        self._builder, self.forgotten = builder, True
+        return True
 
     def items(self) -> list[GoldItem]:
         """The gold items; judgements become items only here, where a store asks for them."""
@@ -82,9 +109,11 @@ class GoldInput:
             self.forgotten = True
 
     def table(self, options: Options, name: str, chunks: dict[str, Chunk]) -> GoldTable:
-        """The table under some options."""
+        """The table under some options; those that it was read for, if it was."""
         if self.qrels is not None:
             return trec.table_of(self.qrels, options)
+        if self._builder is not None:
+            return self._builder.table(read=self._builder.size)
         return gold_table(self.loaded.items, self.choice.profile, options, name=name, chunks=chunks)
 
 

@@ -27,13 +27,13 @@ from ragauge.model.scores import (
 )
 from ragauge.scoring.estimates import Estimate
 from ragauge.scoring.gold_table import GoldTable, unique_items
-from ragauge.scoring.summary import MeasuredQuestions
+from ragauge.scoring.summary import QuestionSums
 from ragauge.scoring.sums import Totals, why_empty
 
 
 def metric_results(
     selected: Sequence[Selected],
-    measured: MeasuredQuestions,
+    measured: QuestionSums,
     *,
     excluded: Sequence[dict[str, int]],
     tally: Tally,
@@ -43,13 +43,13 @@ def metric_results(
     """One result a metric, in the order that they were asked for."""
     results: dict[str, MetricResult] = {}
     for i, chosen in enumerate(measured.selected):
-        n = int(np.count_nonzero(measured.inside[i]))
-        value = measured.value(i)
-        estimate = measured.estimate(i) if intervals and value is not None else Estimate()
+        numbers = measured.metric(i)
+        n, value = numbers.count(0), numbers.value(0)
+        estimate = numbers.estimate(0) if intervals and value is not None else Estimate()
         results[chosen.id] = MetricResult(
             value=value,
             n=n,
-            records=measured.record_count(i),
+            records=numbers.record_count(0),
             excluded=excluded[i],
             interval=estimate.interval,
             interval_reason=estimate.reason,
@@ -80,16 +80,19 @@ def _reason(n: int, excluded: dict[str, int]) -> str:
     return "zero-denominator" if n else why_empty(excluded)
 
 
-def per_question(measured: MeasuredQuestions, table: GoldTable) -> PerQuestion:
+def per_question(measured: QuestionSums, table: GoldTable) -> PerQuestion:
     """The value of each metric for each question; a ratio of sums has none.
 
     Its denominator may be 0 for a question and still count in the sum, so single quotients would
     not add up to the value that is reported.
     """
     places = [i for i, chosen in enumerate(measured.selected) if chosen.metric.aggregate != "ratio"]
-    inside = measured.inside[places] & (measured.bottoms[places] > 0)
-    values = np.full(inside.shape, np.nan)
-    np.divide(measured.tops[places], measured.bottoms[places], out=values, where=inside)
+    values = np.full((len(places), len(table.qids)), np.nan)
+    for row, place in enumerate(places):
+        numbers = measured.metric(place)
+        bottoms = numbers.bottoms[0]
+        defined = numbers.inside[0] & (bottoms > 0)
+        np.divide(numbers.tops[0], bottoms, out=values[row], where=defined)
     return PerQuestion(
         metrics=tuple(measured.selected[i].id for i in places),
         qids=table.qids,

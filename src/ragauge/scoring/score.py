@@ -256,7 +256,16 @@ def score_inputs(
         engine = file_engine(stack, inputs.trace_source, workers)
     lookup = None if corpus is None else Lookup(read_corpus(corpus))
     locate = None if lookup is None else locator(lookup)
-    gold = GoldInput(inputs.gold, inputs.gold_source, inputs.trace_source, choice, locate=locate)
+    # Nobody else asks for the items then, unless a store does, which has them read again.
+    only_table = not (chunks or corpus or embed or hashes or plan.note_rows)
+    gold = GoldInput(
+        inputs.gold,
+        inputs.gold_source,
+        inputs.trace_source,
+        choice,
+        locate=locate,
+        table_options=plan.options if only_table else None,
+    )
     if not skip_bad_lines:
         gold.loaded.stop_on_problems()
     listed = known_chunks(stack, chunks, lookup, gold=(gold.items, gold_name))

@@ -132,8 +132,6 @@ def job_of(plan: ScoringPlan, table: GoldTable, source: Source, *, stored: bool 
         own=plan.own,
         rules=plan.profile.join,
         keys=table.keys,
-        by_qid=table.by_qid,
-        by_question=table.by_question,
         paraphrases=table.paraphrases,
         by_turn=table.by_turn,
         patterns=plan.patterns,

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from ragauge.metrics.columns import Bools, Floats, Ints
 from ragauge.metrics.metric import SHARES, Selected
 from ragauge.model.scores import MetricResult, SliceResult
-from ragauge.scoring.estimates import Estimate, QuestionSums, level_estimate
+from ragauge.scoring.estimates import Estimate, PopulationSums, level_estimate
 from ragauge.stats import exact_sums
 from ragauge.stats.intervals import quantile
+
+Sums = NDArray[Any]
+"""Whole numbers of 32 or 64 bits, or values of questions."""
+Places = NDArray[np.integer[Any]]
+"""Some questions, by their places."""
 
 
 class MeasuredQuestions(Struct, frozen=True, kw_only=True):
@@ -32,17 +41,21 @@ class MeasuredQuestions(Struct, frozen=True, kw_only=True):
     by_row: bool
     cluster: Ints | None = None
 
-    def only(self, questions: Bools | Ints) -> MeasuredQuestions:
-        """The same of some questions."""
+    def between(self, first: int, last: int) -> MeasuredQuestions:
+        """The same of consecutive questions, without a copy."""
         return MeasuredQuestions(
             selected=self.selected,
-            tops=self.tops[:, questions],
-            bottoms=self.bottoms[:, questions],
-            inside=self.inside[:, questions],
-            records=tuple(counts[questions] for counts in self.records),
+            tops=self.tops[:, first:last],
+            bottoms=self.bottoms[:, first:last],
+            inside=self.inside[:, first:last],
+            records=tuple(counts[first:last] for counts in self.records),
             by_row=self.by_row,
-            cluster=None if self.cluster is None else self.cluster[questions],
+            cluster=None if self.cluster is None else self.cluster[first:last],
         )
+
+    def count(self, place: int) -> int:
+        """How many questions are in the population of a metric."""
+        return int(np.count_nonzero(self.inside[place]))
 
     def record_count(self, place: int) -> int:
         """How many records are in the population of a metric."""
@@ -66,61 +79,182 @@ class MeasuredQuestions(Struct, frozen=True, kw_only=True):
     def estimate(self, place: int) -> Estimate:
         """How well the number of a metric is known."""
         inside = self.inside[place]
-        questions = QuestionSums(
+        population = PopulationSums(
             self.tops[place][inside],
             self.bottoms[place][inside],
-            self.records[place][inside],
+            self.records[place][inside].astype(np.int64),
             None if self.cluster is None else self.cluster[inside],
             self.by_row,
         )
-        return level_estimate(self.selected[place].metric, questions)
+        return level_estimate(self.selected[place].metric, population)
+
+
+class QuestionSums(Struct, frozen=True, kw_only=True):
+    """The sums of each metric for each question, from which `MeasuredQuestions` are made.
+
+    With many questions the numbers of all metrics take gigabytes as floating point; so they are
+    made metric by metric, or of some questions. `sums` are whole numbers in `units`, `bottoms` the
+    denominators of ratios, `records` counts the records in the population. The values of metrics
+    that are no sums over records are in `sums` too; `members` has their populations.
+    """
+
+    selected: tuple[Selected, ...]
+    sums: tuple[Sums, ...]
+    units: tuple[int, ...]
+    bottoms: Mapping[int, Ints]
+    records: tuple[Sums, ...]
+    members: Mapping[int, Bools]
+    by_row: bool
+    cluster: Ints | None = None
+    order: Places | None = None
+
+    def ordered(self, order: Places) -> QuestionSums:
+        """The same of some questions, or of all in another order."""
+        return replace(self, order=order)
+
+    def only(self, questions: Places) -> MeasuredQuestions:
+        """The numbers of some questions, for all metrics."""
+        return self._made(range(len(self.selected)), questions)
+
+    def metric(self, place: int) -> MeasuredQuestions:
+        """The numbers of one metric."""
+        return self._made([place], self.order)
+
+    def _made(self, places: Sequence[int], chosen: Places | None) -> MeasuredQuestions:
+        taken: dict[int, Sums] = {}
+
+        def take(column: Sums) -> Sums:
+            if chosen is None:
+                return column
+            if id(column) not in taken:  # many metrics have one population
+                taken[id(column)] = column[chosen]
+            return taken[id(column)]
+
+        size = len(self.records[0]) if chosen is None else len(chosen)
+        tops, bottoms = np.empty((len(places), size)), np.empty((len(places), size))
+        inside = np.empty((len(places), size), np.bool_)
+        for row, place in enumerate(places):
+            sums = take(self.sums[place])
+            if place in self.members:
+                inside[row] = take(self.members[place])
+                tops[row], bottoms[row] = np.where(inside[row], sums, 0.0), inside[row]
+                continue
+            unit, counts = self.units[place], take(self.records[place]).astype(np.int64)
+            below = take(self.bottoms[place]) if place in self.bottoms else None
+            inside[row] = counts > 0
+            if self.by_row:  # one division in the end, of whole numbers
+                tops[row] = sums
+                bottoms[row] = counts * unit if below is None else below
+            else:
+                each_record = unit * np.maximum(1, counts)
+                tops[row] = sums / each_record
+                bottoms[row] = inside[row] if below is None else below / each_record
+        return MeasuredQuestions(
+            selected=tuple(self.selected[place] for place in places),
+            tops=tops,
+            bottoms=bottoms,
+            inside=inside,
+            records=tuple(take(self.records[place]) for place in places),
+            by_row=self.by_row,
+            cluster=None if self.cluster is None else take(self.cluster),
+        )
 
 
 MOST_INTERVALS = 200
 """A dimension with more parts than this gets no intervals: nobody reads that many."""
 
 
+_TOGETHER = 1 << 14
+"""Questions of parts whose numbers are made together: for a few questions that takes as long."""
+_NOTHING_EXCLUDED: dict[str, int] = {}
+_NO_METRICS: dict[str, MetricResult] = {}
+
+
 def slice_results(
-    measured: MeasuredQuestions,
-    parts: Mapping[str, Mapping[str, Ints]],
+    sums: QuestionSums,
+    parts: Mapping[str, Mapping[str, Places]],
     *,
     min_n: int,
     intervals: bool,
 ) -> dict[str, dict[str, SliceResult]]:
     """Each metric over each part of each dimension."""
-    return {
-        dimension: {
-            name: _part(
-                measured.only(questions) if len(questions) >= min_n else measured,
-                len(questions),
-                min_n,
-                intervals=intervals and len(names) <= MOST_INTERVALS,
-            )
+    results: dict[str, dict[str, SliceResult]] = {}
+    ids = [chosen.id for chosen in sums.selected]  # made once: there may be thousands of parts
+    for dimension, names in parts.items():
+        bounded = intervals and len(names) <= MOST_INTERVALS
+        # In the order of the names; parts with few questions are not measured.
+        results[dimension] = {
+            name: SliceResult(n=len(questions), metrics=_NO_METRICS)
             for name, questions in names.items()
         }
-        for dimension, names in parts.items()
+        for group in _groups(names, min_n):
+            if len(group) == 1:
+                ((name, questions),) = group
+                metrics = _large_part(sums.ordered(questions), ids, min_n, intervals=bounded)
+                results[dimension][name] = SliceResult(n=len(questions), metrics=metrics)
+                continue
+            block = sums.only(np.concatenate([questions for _, questions in group]))
+            first = 0
+            for name, questions in group:
+                last = first + len(questions)
+                metrics = _part(block.between(first, last), ids, min_n, intervals=bounded)
+                results[dimension][name] = SliceResult(n=last - first, metrics=metrics)
+                first = last
+    return results
+
+
+def _groups(names: Mapping[str, Places], min_n: int) -> Iterator[list[tuple[str, Places]]]:
+    """The parts with enough questions, those of a group to be measured together."""
+    group: list[tuple[str, Places]] = []
+    size = 0
+    for name, questions in names.items():
+        if len(questions) < min_n:
+            continue
+        if group and size + len(questions) > _TOGETHER:
+            yield group
+            group, size = [], 0
+        group.append((name, questions))
+        size += len(questions)
+    if group:
+        yield group
+
+
+def _part(
+    part: MeasuredQuestions, names: Sequence[str], min_n: int, *, intervals: bool
+) -> dict[str, MetricResult]:
+    counts = part.inside.sum(axis=1).tolist()
+    return {
+        name: _result(part, place, counts[place], min_n, intervals=intervals)
+        for place, name in enumerate(names)
     }
 
 
-def _part(part: MeasuredQuestions, n: int, min_n: int, *, intervals: bool) -> SliceResult:
-    if n < min_n:
-        return SliceResult(n=n, metrics={})
-    counts = part.inside.sum(axis=1).tolist()
-    metrics = {}
-    for place, chosen in enumerate(part.selected):
-        enough = counts[place] >= min_n and counts[place] > 0
-        value = part.value(place) if enough else None
-        estimate = part.estimate(place) if intervals and value is not None else Estimate()
-        metrics[chosen.id] = MetricResult(
-            value=value,
-            n=counts[place],
-            records=part.record_count(place),
-            excluded={},
-            interval=estimate.interval,
-            interval_reason=estimate.reason,
-            detectable=estimate.detectable,
-            version=chosen.metric.version,
-            better=chosen.metric.better,
-            reason=None if value is not None else "too-few" if counts[place] else "no-records",
-        )
-    return SliceResult(n=n, metrics=metrics)
+def _large_part(
+    part: QuestionSums, names: Sequence[str], min_n: int, *, intervals: bool
+) -> dict[str, MetricResult]:
+    """The same of many questions, metric by metric."""
+    results = {}
+    for place, name in enumerate(names):
+        metric = part.metric(place)
+        results[name] = _result(metric, 0, metric.count(0), min_n, intervals=intervals)
+    return results
+
+
+def _result(
+    part: MeasuredQuestions, place: int, n: int, min_n: int, *, intervals: bool
+) -> MetricResult:
+    metric = part.selected[place].metric
+    value = part.value(place) if n >= min_n and n > 0 else None
+    estimate = part.estimate(place) if intervals and value is not None else Estimate()
+    return MetricResult(
+        value=value,
+        n=n,
+        records=part.record_count(place),
+        excluded=_NOTHING_EXCLUDED,
+        interval=estimate.interval,
+        interval_reason=estimate.reason,
+        detectable=estimate.detectable,
+        version=metric.version,
+        better=metric.better,
+        reason=None if value is not None else "too-few" if n else "no-records",
+    )

@@ -20,7 +20,7 @@ from ragauge.metrics.metric import Metric, Population, Selected
 from ragauge.metrics.questions import Questions
 from ragauge.model.labels import CAUSES, LABELS, SEARCH_CAUSES
 from ragauge.scoring.labels import DEPTH, label_records, refine_records
-from ragauge.scoring.summary import MeasuredQuestions
+from ragauge.scoring.summary import QuestionSums, Sums
 from ragauge.stats import exact_sums
 
 RULES = {"token": Fact.BY_TOKEN, "refused flag": Fact.BY_FLAG, "grounded flag": Fact.BY_GROUNDED,
@@ -70,16 +70,19 @@ class Totals:
             if chosen.metric.of_question is None
         ]
         self.correct = correct
-        self.sums = np.zeros((len(self.selected), questions), np.int64)
+        # A question never has so many records that 32 bits do not count them.
+        self.sums: dict[int, Sums] = {
+            i: np.zeros(questions, np.int32 if chosen.metric.binary else np.int64)
+            for i, chosen in self.of_records
+        }
         self.bottoms = {
             i: np.zeros(questions, np.int64)
             for i, chosen in self.of_records
             if chosen.metric.ratio is not None
         }
         keys = dict.fromkeys(_membership(chosen) for _, chosen in self.of_records)
-        self.sizes = {key: np.zeros(questions, np.int64) for key in keys}
+        self.sizes = {key: np.zeros(questions, np.int32) for key in keys}
         self.excluded: dict[Membership, Counter[str]] = {key: Counter() for key in keys}
-        # A question never has so many records that 32 bits do not count them.
         self.labels = np.zeros((len(LABELS), questions), np.int32)
         self.causes = np.zeros((len(CAUSES), questions), np.int32)
         self.searched = False
@@ -90,7 +93,7 @@ class Totals:
         self.confusion: Counter[str] = Counter()
         self.answered = self.refused = self.answerable = self.unanswerable = 0
         self.errored = self.repeated = self.disordered = self.cited = 0
-        self.counters = {name: np.zeros(questions, np.int64) for name in _COUNTERS}
+        self.counters: dict[str, Sums] = {name: np.zeros(questions, np.int32) for name in _COUNTERS}
         self.least_recorded = np.full(questions, _NO_RECORD, np.int8)
         self.most_recorded = np.full(questions, -1, np.int8)
         self.keep_rows = keep_rows
@@ -249,48 +252,37 @@ class Totals:
 
     def measured(
         self, questions: Questions, *, by_row: bool, cluster: Ints | None
-    ) -> tuple[MeasuredQuestions, list[dict[str, int]]]:
-        """The numbers of each question, and for each metric what was excluded."""
-        shape = self.sums.shape
-        tops, bottoms = np.zeros(shape), np.zeros(shape)
-        inside = np.zeros(shape, np.bool_)
+    ) -> tuple[QuestionSums, list[dict[str, int]]]:
+        """The sums of each question, and for each metric what was excluded."""
+        sums: list[Sums] = []
+        records: list[Sums] = []
+        members: dict[int, Bools] = {}
         excluded: list[dict[str, int]] = []
-        records: list[Ints] = []
         for i, chosen in enumerate(self.selected):
             metric = chosen.metric
             if metric.of_question is not None:
-                members, reasons = metric.over.members(questions)
-                inside[i], excluded_here = members, reasons
-                values = np.asarray(metric.of_question(questions), np.float64)
-                tops[i], bottoms[i] = np.where(members, values, 0.0), members
-                excluded.append(dict(sorted(excluded_here.items())))
+                members[i], reasons = metric.over.members(questions)
+                sums.append(np.asarray(metric.of_question(questions), np.float64))
                 records.append(questions.slots)
-                continue
-            key = _membership(chosen)
-            counts = self.sizes[key]
-            inside[i] = counts > 0
-            scale = 1 if metric.binary else metric.unit
-            if by_row:  # one division in the end, of whole numbers
-                tops[i] = self.sums[i]
-                bottoms[i] = self.bottoms[i] if metric.ratio is not None else counts * scale
             else:
-                each_record = scale * np.maximum(1, counts)
-                tops[i] = self.sums[i] / each_record
-                bottoms[i] = (
-                    self.bottoms[i] / each_record if metric.ratio is not None else inside[i]
-                )
-            excluded.append(dict(sorted(self.excluded[key].items())))
-            records.append(counts)
-        measured = MeasuredQuestions(
+                key = _membership(chosen)
+                reasons = self.excluded[key]
+                sums.append(self.sums[i])
+                records.append(self.sizes[key])
+            excluded.append(dict(sorted(reasons.items())))
+        question_sums = QuestionSums(
             selected=tuple(self.selected),
-            tops=tops,
-            bottoms=bottoms,
-            inside=inside,
+            sums=tuple(sums),
+            units=tuple(
+                1 if chosen.metric.binary else chosen.metric.unit for chosen in self.selected
+            ),
+            bottoms=self.bottoms,
             records=tuple(records),
+            members=members,
             by_row=by_row,
             cluster=cluster,
         )
-        return measured, excluded
+        return question_sums, excluded
 
 
 COMPARED = ("citation_jaccard", "claim_distance", "rank_tau")

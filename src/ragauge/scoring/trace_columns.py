@@ -11,36 +11,58 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from operator import contains
 from struct import pack
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ragauge.metrics.facts import Fact
 from ragauge.model.chunk import Chunk
 from ragauge.model.error_reasons import reason_code, reason_of
-from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Answer, SlotKey, Trace
-from ragauge.scoring.evidence_pieces import EvidencePieces, GoldDetails
+from ragauge.scoring.evidence_pieces import GoldDetails
+from ragauge.scoring.packed_texts import Cached, PackedBlock, PackedIndex, PackedLists, PackedTexts
 from ragauge.scoring.trace_details import TableBytes, TraceDetails
-from ragauge.text import REFUSAL_TOKEN, normalise, phrase_needles, substring_needles
+from ragauge.text import REFUSAL_TOKEN, normalise
 
 
 class GoldKeys(Struct, frozen=True, kw_only=True):
-    """What reduction needs to know of the gold items, one list a field.
+    """What reduction needs to know of the gold items; their texts are packed in `block`.
 
-    `evidence` are the pieces known by id alone; `counted` says for items in which not all of them
-    are relevant which are. `needle` is the first needle of an item, or empty; `more` holds the
-    other needles of items that have several. Lists side by side, because the inner steps map over
-    them. `details` are those of items whose evidence is more than ids.
+    `counted` says for items in which not all pieces of evidence are relevant which are; `more`
+    holds the needles behind the first of items that have several; `odd_evidence` are lists of ids
+    that cannot be packed. `details` are those of items whose evidence is more than ids.
     """
 
-    evidence: list[tuple[str, ...]]
-    needle: list[str]
-    more: dict[int, tuple[str, ...]]
-    constraints: list[frozenset[str]]
+    block: PackedBlock = field(default_factory=PackedBlock)
+    more: dict[int, tuple[str, ...]] = {}
+    constraints: dict[int, frozenset[str]] = {}
     counted: dict[int, tuple[str, ...]] = {}
+    odd_evidence: dict[int, tuple[str, ...]] = {}
     details: dict[int, GoldDetails] = {}
 
+    @property
+    def evidence(self) -> PackedLists:
+        """The pieces of evidence of each item that are known by id alone."""
+        return PackedLists(self.block, EVIDENCE, self.odd_evidence)
+
+    @property
+    def needle(self) -> PackedTexts:
+        """The first needle of each item, or an empty text."""
+        return PackedTexts(self.block, NEEDLE)
+
+    @property
+    def by_qid(self) -> PackedIndex:
+        """The items without a turn by their ids."""
+        return PackedIndex(self.block, QID)
+
+    @property
+    def by_question(self) -> PackedIndex:
+        """The items by their questions, where traces may be joined by them."""
+        return PackedIndex(self.block, QUESTION)
+
+
+QID, QUESTION, EVIDENCE, NEEDLE = "qid", "question", "evidence", "needle"
+"""The columns of texts in the block of the keys."""
 
 _NEVER = "\ud800"
 """No file holds a lone surrogate: it cannot be decoded from UTF-8."""
@@ -53,35 +75,6 @@ _SHORT = 32
 _REFUSED = int(Fact.REFUSED)
 _BY_TRACE = int(Fact.BY_FLAG | Fact.BY_GROUNDED)
 _BY_TOKEN = int(Fact.BY_TOKEN | Fact.REFUSED)
-
-
-def gold_keys(
-    items: Iterable[GoldItem], pieces: Sequence[EvidencePieces], details: Mapping[int, GoldDetails]
-) -> GoldKeys:
-    """Prepare gold items for reduction."""
-    keys = GoldKeys(
-        evidence=[], needle=[], more={}, constraints=[], counted={}, details=dict(details)
-    )
-    for question, item in enumerate(items):
-        needles: tuple[str, ...] = ()
-        if item.claims_any:
-            by_phrase = item.claim_rule == "phrase"
-            needles = (phrase_needles if by_phrase else substring_needles)(item.claims_any)
-        mine = pieces[question]
-        keys.evidence.append(mine.ids)
-        if mine.ids and not all(mine.relevant[: len(mine.ids)]):
-            keys.counted[question] = tuple(
-                name for name, counts in zip(mine.ids, mine.relevant, strict=False) if counts
-            )
-        keys.needle.append(needles[0] if needles else "")
-        if len(needles) > 1:
-            keys.more[question] = needles[1:]
-        keys.constraints.append(
-            frozenset(constraint.strip() for constraint in item.constraints)
-            if item.constraints
-            else _NONE
-        )
-    return keys
 
 
 class Columns(Struct, frozen=True, kw_only=True):
@@ -138,7 +131,10 @@ class Reducer:
         )
         self.count_repeats = count_repeats
         self.note_open = note_open
-        self.needle = [needle or _NEVER for needle in keys.needle]
+        needle = keys.needle.reader()
+        needles: Cached[int, str] = Cached(lambda question: needle(question) or _NEVER)
+        self.needle = needles.__getitem__
+        self.evidence = Cached(keys.evidence.reader()).__getitem__
         self.declared = rules.refusal == "declared"
         self.patterns = [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
         self.pending: list[Pending] = []
@@ -185,7 +181,7 @@ class Reducer:
             if answer.constraints_echo is not None:
                 facts |= Fact.ECHO
                 echoed = {constraint.strip() for constraint in answer.constraints_echo}
-                if self.keys.constraints[question] <= echoed:
+                if self.keys.constraints.get(question, _NONE) <= echoed:
                     facts |= Fact.ECHOED
         hits = [hit.id for hit in trace.hits]
         facts |= self.detail.add(self.count + len(self.pending), question, trace, hits)
@@ -255,15 +251,14 @@ class Reducer:
         Steps that nearly every record takes are one call of a built-in over all of them; what few
         records need, as several citations or needles, is a loop over those few.
         """
-        every, needle, slot_codes = self.keys.evidence, self.needle, self.slots
+        slot_codes = self.slots
         self.count += len(questions)
-        evidence = [every[question] for question in questions]
+        evidence = list(map(self.evidence, questions))
         relevant = evidence
         if self.keys.counted:
-            counted = self.keys.counted
-            relevant = [counted.get(question, every[question]) for question in questions]
+            relevant = list(map(self.keys.counted.get, questions, evidence))
         texts = ["" if text is None else text.strip().lower() for text in answers]
-        contained = bytearray(map(contains, texts, [needle[question] for question in questions]))
+        contained = bytearray(map(contains, texts, map(self.needle, questions)))
         if self.keys.more and not self.keys.more.keys().isdisjoint(questions):
             self._more_needles(questions, texts, contained)
         cites = [names or () for names in citations]

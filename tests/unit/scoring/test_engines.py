@@ -107,6 +107,7 @@ def test_reducing_again_begins_anew(engine: Engine, job: Job) -> None:
 def test_another_job_replaces_the_first(engine: Engine, job: Job) -> None:
     ranges = parts(job)
     done(engine, Reduce(), job, ranges[::-1])
-    fewer = replace(job, by_qid={"q1": 1})
+    only = gold_table([GoldItem(qid="q1")], registry.profile("all"), Options(), name="gold")
+    fewer = replace(job, keys=only.keys)
     found = done(engine, Reduce(), fewer, ranges[::-1])
     assert sum(partial.unknown for partial in found) == len(QIDS) - 1

@@ -1,12 +1,14 @@
 """The engines of this machine: one works in this process, one in worker processes.
 
-Workers are plain subprocesses that import no numpy and share nothing: they get a task and then
-ranges, over a pipe. So the calling script needs no `__main__` guard and nothing is forked.
+Workers are plain subprocesses that import no numpy: they get a task and then ranges, over a pipe,
+and share no more than files that they read. So the calling script needs no `__main__` guard and
+nothing is forked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from typing import TypeVar
 
 import msgspec
@@ -46,6 +48,7 @@ class Subprocesses:
 
     def __init__(self, workers: int) -> None:
         self._processes = WorkerProcesses(workers, "-c", _SERVE)
+        self._stack = ExitStack()
         self._job: Job | None = None
         self._setup: tuple[bytes, ...] = ()
 
@@ -53,7 +56,8 @@ class Subprocesses:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        self._processes.close()
+        with self._stack:
+            self._processes.close()
 
     def map(self, task: RangeTask[Result], ranges: Sequence[Range]) -> Iterator[Result]:
         """The result of each range, in the order of the ranges; work begins at once.
@@ -61,6 +65,7 @@ class Subprocesses:
         Every worker takes ranges in that order too: those of `Reduce` descend for each of them.
         """
         if task.job is not None and task.job is not self._job:
+            task.job.keys.block.share(self._stack)
             self._job, self._setup = task.job, (JOB + msgspec.msgpack.encode(task.job),)
         job = self._setup if task.job is not None else ()
         setup = (*job, WORK + msgspec.msgpack.encode(task.work))

@@ -29,8 +29,6 @@ class Job(Struct, frozen=True, kw_only=True):
     own: bool
     rules: JoinRules
     keys: GoldKeys
-    by_qid: dict[str, int]
-    by_question: dict[str, int]
     paraphrases: dict[int, dict[str, int]]
     by_turn: dict[str, dict[int, int]] = {}
     patterns: tuple[str, ...] = ()

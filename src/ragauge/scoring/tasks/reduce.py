@@ -21,6 +21,7 @@ from ragauge.formats.traces import RowReader
 from ragauge.model.payloads import trace_of, unreadable
 from ragauge.model.trace import Trace
 from ragauge.scoring.chunk_facts import wanted_ids
+from ragauge.scoring.packed_texts import Cached
 from ragauge.scoring.tasks.job import Job, Misplaced, Partial
 from ragauge.scoring.tasks.row_notes import NotedRows, RowNotes
 from ragauge.scoring.trace_columns import Reducer, SlotName, slot_name
@@ -62,8 +63,8 @@ class RangeReducer:
         self.fast = FastDecoder(unread=True)
         self.fast_in_full = FastDecoder(unread=False)
         self.pend = self.reducer.pending.append
-        self.by_qid = job.by_qid.get
-        self.by_question = job.by_question.get
+        self.by_qid = Cached(job.keys.by_qid.last).__getitem__
+        self.by_question = Cached(job.keys.by_question.only).__getitem__
         self.by_question_only = job.rules.by == "question"
         self.keep_last = job.rules.keep == "last"
         self.strip_citations = self.reader.strip_citations
@@ -78,7 +79,7 @@ class RangeReducer:
             or job.measured is not None
         )
         # Under `keep = last` a question that was met further down needs no second look.
-        self.met: set[int] = set()
+        self.met = bytearray(len(job.keys.evidence))
         self.notes = RowNotes(wanted_ids(job.keys), job.chunks) if job.note_rows else None
         self.row = 0
         self._begin()
@@ -213,8 +214,8 @@ class RangeReducer:
                     self._unknown(lines[place], rows[place].qid)
                 elif not self.keep_last:
                     to_reduce.append(place)
-                elif code not in self.met:
-                    self.met.add(code)
+                elif not self.met[code]:
+                    self.met[code] = 1
                     to_reduce.append(place)
             rows = [rows[place] for place in to_reduce]
             answers = [answers[place] for place in to_reduce]
@@ -288,9 +289,9 @@ class RangeReducer:
             slot = slot_name(paraphrase, row.seed, row.turn)
             self.notes.note(code, slot, self.row)
         if self.keep_last:
-            if code in self.met:
+            if self.met[code]:
                 return False
-            self.met.add(code)
+            self.met[code] = 1
         return True
 
     def _is_beside(self, code: int) -> bool:
@@ -366,7 +367,7 @@ class RangeReducer:
     def _add(self, trace: Trace, line: int) -> None:
         """Reduce a trace, then count it: one that is refused is a bad line and nothing else."""
         code = self.find(trace.qid, trace.question, trace.turn)
-        if code is not None and not (self.keep_last and code in self.met):
+        if code is not None and not (self.keep_last and self.met[code]):
             paraphrase = self.paraphrase(code, trace.paraphrase, trace.question)
             slot = slot_name(paraphrase, trace.seed, trace.turn)
             detail = self.reducer.detail
