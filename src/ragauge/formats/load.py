@@ -118,17 +118,31 @@ def read_gold(
     if source.layout == "qrels":
         folder = isinstance(given, str | os.PathLike) and os.path.isdir(given)
         return _qrels_items(source, queries(given) if folder else {})  # type: ignore[arg-type]
-    reader = RowReader(choice.dialect, own=choice.own, locate=locate)
+    reader = RowReader(choice.dialect, own=choice.own, sole=choice.sole, locate=locate)
     refuse = choice.profile.join.duplicate_gold == "error"
-    fast = FastGoldDecoder().item
-    return _load(source, reader, reader.gold, fast, refuse_duplicate_keys=refuse)
+    fast = FastGoldDecoder(reader.closed_gold).item
+    loaded = _load(source, reader, reader.gold, fast, refuse_duplicate_keys=refuse)
+    return replace(loaded, closed=_closed_names(loaded.items, reader))
+
+
+def _closed_names(items: list[GoldItem], reader: RowReader) -> dict[str, tuple[int, int]]:
+    """How many items have a name that is not read, and the line of the first, by name."""
+    if not reader.closed_gold:
+        return {}
+    names: dict[str, tuple[int, int]] = {}
+    for item in items:
+        for name in sorted(reader.closed_gold.intersection(item.extra)):
+            if item.extra[name] is not None:
+                count, first = names.get(name, (0, item.line or 0))
+                names[name] = count + 1, first
+    return names
 
 
 def read_traces(source: Source, choice: FormatChoice) -> LoadedRows:
     """The traces of a file, in memory."""
     if source.layout == "run":
         return _run_traces(source)
-    reader = RowReader(choice.dialect, own=choice.own)
+    reader = RowReader(choice.dialect, own=choice.own, sole=choice.sole)
     return _load(source, reader, reader.trace)
 
 

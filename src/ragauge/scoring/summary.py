@@ -68,6 +68,9 @@ class MeasuredQuestions(Struct, frozen=True, kw_only=True):
         tops, bottoms = self.tops[place][inside], self.bottoms[place][inside]
         if metric.quantile is not None:
             return quantile(tops / bottoms, SHARES[metric.quantile])
+        if metric.sums:
+            amounts = tops / bottoms * self.records[place][inside]
+            return math.fsum(amounts.tolist()) if len(amounts) else None
         if self.is_mean(place):
             return exact_sums.mean(tops)
         below = math.fsum(bottoms.tolist())
@@ -79,7 +82,7 @@ class MeasuredQuestions(Struct, frozen=True, kw_only=True):
         resampled: list[int] = []
         for place, chosen in enumerate(self.selected):
             n = int(np.count_nonzero(self.inside[place]))
-            if n == 0:
+            if n == 0 or chosen.metric.sums:  # a sum is counted, and not a sample of anything
                 continue
             rate = self._rate(chosen.metric, place)
             if rate is not None and n < WILSON_BELOW and self.cluster is None:
