@@ -7,7 +7,6 @@ from functools import partial
 from ragauge.metrics.metric import Example, Metric
 from ragauge.metrics.populations import WITH_COST, WITH_TOKENS
 
-_MANY = 1e15
 _GOLD = {"qid": "A1", "question": "What domain?", "relevant": ["pB#1"]}
 _TRACES = [
     {"qid": "A1", "seed": 1, "topk": ["pB#1"], "tokens": 900, "cost": 0.003},
@@ -16,7 +15,7 @@ _TRACES = [
 _tokens = partial(
     Metric,
     binary=False,
-    range=(0.0, _MANY),
+    range=(0.0, 1e12),
     unit=1000,
     over=WITH_TOKENS,
     better="lower",
@@ -26,8 +25,8 @@ _tokens = partial(
 _money = partial(
     Metric,
     binary=False,
-    range=(0.0, _MANY),
-    unit=10**9,
+    range=(0.0, 1e7),
+    unit=10**8,
     over=WITH_COST,
     better="lower",
     source="own",

@@ -259,9 +259,6 @@ class TraceDetails:
         """
         places: dict[tuple[object, ...], EvidencePlace] = {}
         for citation in answer.listed:
-            key = (citation.id, citation.doc, citation.section, citation.spans)
-            if key in places:
-                continue
             rank = first.get(citation.id)
             same = None if rank is None else placed.get(rank) or _elsewhere(hits[rank])
             chunk = self.chunks.get(citation.id)
@@ -274,7 +271,7 @@ class TraceDetails:
             elif doc is None and details.doc is not None:
                 docs = (details.doc,)
             spans = citation.spans or (same.spans if same else ()) or (chunk.spans if chunk else ())
-            places[key] = EvidencePlace(
+            place = EvidencePlace(
                 citation.id,
                 docs,
                 citation.section
@@ -287,6 +284,7 @@ class TraceDetails:
                 own=citation.spans or (chunk.spans if chunk else ()),
                 text=same.text if same else _text(None, chunk) if details.quoted else "",
             )
+            places.setdefault((place.id, place.docs, place.section, place.spans), place)
         return list(places.values())
 
     def _ranks(
