@@ -69,6 +69,12 @@ def citations_in(answer: str) -> list[str] | None:
     return [part for part in _SEPARATOR.split(answer[listed.first : listed.last]) if part]
 
 
+def without_citations(answer: str) -> str:
+    """The answer without its first `citations: [a, b]`, which are no words of the answer."""
+    listed = citation_list(answer)
+    return answer if listed is None else answer[: listed.start] + answer[listed.end :]
+
+
 def substring_needles(claims: Sequence[str]) -> tuple[str, ...]:
     """Needles of the substring rule: the lowered claims of at least five characters.
 

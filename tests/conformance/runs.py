@@ -24,6 +24,7 @@ ORDINARY_GOLD: list[Row] = [
 ORDINARY_TRACE: list[Row] = [
     {"qid": "a1", "q": "What is X?", "chunks": [{"id": "p1"}, {"id": "p2"}, {"id": "p2"}],
      "answer": "X is a mapping.", "citations": ["p1"], "ΔS": [0.25, 0.5, None],
+     "tokens": 900, "cost": 0.25,
      "perf": {"t_retrieve_ms": 40, "t_reason_ms": 800}},
     {"qid": "a1", "q": "What is X?", "seed": 2, "chunks": [{"id": "p2"}, {"id": "p1"}],
      "answer": "A mapping.", "citations": ["p2"], "λ_state": "→"},
@@ -121,13 +122,15 @@ class _Maker:
         if self.chance(0.5):
             row["anchor_section"] = self.rng.choice([*SECTIONS, "d1#S.1"])
         if self.chance(0.4):
-            row["negatives"] = self.some()
+            row["negatives"] = [*self.some(), *([self.place()] if self.chance(0.3) else [])]
         if self.chance(0.2):
             row["decoy_section"] = self.rng.choice(SECTIONS)
         if self.chance(0.3):
             row["must_contain"] = self.some(["right", "the"])
         if self.chance(0.3):
             row["forbidden"] = self.some(["left", "up"])
+        if self.chance(0.4):
+            row["references"] = self.some(["right", "the left one", "left, not right"])
         return row
 
     def trace(self, number: int) -> Row:
@@ -154,6 +157,9 @@ class _Maker:
             row["perf"] = {"t_retrieve_ms": self.rng.randrange(90), "t_reason_ms": 0.125}
         if self.chance(0.3):
             row["latency_ms"] = self.rng.randrange(2000)
+        if self.chance(0.3):
+            row["tokens"] = self.rng.randrange(2000)
+            row["cost"] = self.rng.randrange(2000) / 1024
         return row
 
 

@@ -152,8 +152,9 @@ def test_is_measured_in_one_way(metric: Metric) -> None:
     assert not (metric.at_k and metric.may_cut)
     if metric.at_k or metric.may_cut or metric.quantile is not None or metric.undefined is not None:
         assert metric.value is not None
-    assert not (metric.binary and (metric.quantile or metric.ratio))
-    assert metric.aggregate in ("mean", "ratio", "share", *SHARES)
+    assert not (metric.binary and (metric.quantile or metric.ratio or metric.sums))
+    assert not metric.sums or metric.value is not None
+    assert metric.aggregate in ("mean", "ratio", "share", "sum", *SHARES)
 
 
 @each_metric

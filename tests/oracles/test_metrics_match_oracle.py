@@ -17,6 +17,7 @@ from tests.support.effort import seeds
 CLOSE = 1e-9
 EXTRA = ("semantic.delta_s_hits@5", "semantic.delta_s_hits_p90@5")
 OTHER_WORDS = {
+    "citation.coverage": {"not-grounded": "refused"},
     "citation.resolved": {"not-grounded": "refused"},
     "semantic.delta_s_cited": {"no-answer": "no-citations"},
     "semantic.delta_s_cited_p90": {"no-answer": "no-citations"},

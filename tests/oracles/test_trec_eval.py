@@ -400,3 +400,67 @@ def test_every_topic_as_ir_measures_has_it(level: int, tmp_path: Path) -> None:
                 assert ours[qid] == pytest.approx(wanted, abs=CLOSE), (seed, str(measure), qid)
                 compared += 1
     assert compared > 1_000
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_bpref_is_that_of_trec_eval(level: int, tmp_path: Path) -> None:
+    """Judged, not judged, and graded below 0, which trec_eval takes for not judged."""
+    compared = 0
+    for seed in range(120):
+        qrels, run = drawn(seed)
+        files = write_qrels(tmp_path / "qrels", qrels), write_run(tmp_path / "run", run)
+        options = Options(relevance_level=level)
+        scores = score(*files, profile="all", metrics=["retrieval.bpref"], options=options)
+        ours = values(scores, "retrieval.bpref")
+        labelled = with_evidence(qrels, level)
+        # Without the 0 that other tests add: here it would count. Negative grades alone crash it.
+        judge = pytrec_eval.RelevanceEvaluator(
+            {qid: dict(qrels[qid]) for qid in sorted(labelled)}, {"bpref"}, relevance_level=level
+        )
+        theirs = judge.evaluate({qid: dict(run[qid]) for qid in run})
+        for qid, value in ours.items():
+            if qid not in labelled:
+                assert value is None
+            elif qid not in run:
+                assert value == 0.0
+            else:
+                assert value == pytest.approx(theirs[qid]["bpref"], abs=CLOSE), (seed, qid)
+                compared += 0 < theirs[qid]["bpref"] < 1
+    assert compared > 10
+
+
+def test_judged_is_that_of_ir_measures(tmp_path: Path) -> None:
+    """Of the topics with evidence: ir_measures has a value for others too, which judge nothing."""
+    ir_measures: Any = pytest.importorskip("ir_measures")
+    compared = 0
+    for seed in range(60):
+        qrels, run = drawn(seed, tied=False)
+        files = write_qrels(tmp_path / "qrels", qrels), write_run(tmp_path / "run", run)
+        scores = score(*files, profile="all", metrics=["retrieval.judged"], k=KS, intervals=False)
+        wanted = [ir_measures.parse_measure(f"Judged@{k}") for k in KS]
+        found = {qid: dict(docs) for qid, docs in run.items()}
+        for metric in ir_measures.iter_calc(wanted, qrels, found):
+            # It has 0 for topics without results, which have no hits to be judged.
+            if metric.query_id in with_evidence(qrels, 1) and metric.query_id in run:
+                ours = values(scores, f"retrieval.judged@{metric.measure['cutoff']}")
+                assert ours[metric.query_id] == pytest.approx(metric.value, abs=CLOSE)
+                compared += 0 < metric.value < 1
+    assert compared > 200
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_judgements_count_alike_in_every_kind_of_file(level: int, tmp_path: Path) -> None:
+    asked = ("retrieval.bpref", "retrieval.judged", "retrieval.unjudged")
+    counted = 0.0
+    for seed in range(1000, 1010):
+        qrels, run = drawn(seed)
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        first, *others = (
+            score(*files, profile="all", metrics=asked, options=Options(relevance_level=level))
+            for files in routes(folder, qrels, run)
+        )
+        counted += first.metrics["retrieval.unjudged@5"].value or 0
+        for other in others:
+            assert other.metrics == first.metrics
+    assert counted > 10

@@ -38,6 +38,7 @@ TRACE_VALUES: Row = {
     "turn": 3,
     "hits": ["p3", "p1"],
     "answer": {"claim": "It rejects null keys.", "citations": ["p1"]},
+    "claim": "It rejects null keys.",
     "text": "It rejects null keys. citations: [p1]",
     "citations": ["p1"],
     "refused": True,
@@ -48,6 +49,8 @@ TRACE_VALUES: Row = {
     "lambda_state": "->",
     "perf": {"t_retrieve_ms": 2.5, "t_reason_ms": 4},
     "total_ms": 12,
+    "tokens": 640,
+    "cost": 0.25,
 }
 HIT_VALUES: Row = {
     "id": "p3",
@@ -85,6 +88,7 @@ GOLD_VALUES: Row = {
     "negatives": ["p9"],
     "decoy_section": "s2",
     "claims": ["null keys"],
+    "references": ["It rejects them."],
     "must_contain": ["null"],
     "forbidden": ["void"],
     "constraints": ["Be brief."],
@@ -133,7 +137,7 @@ def _spellings(table: Mapping[str, tuple[str, ...]], values: Row) -> Iterator[tu
     assert table.keys() == values.keys(), "a new field needs a value here"
     for field, names in table.items():
         for name in names:
-            yield field, name, values[field]
+            yield field, name, "answer" if name == "expect" else values[field]
 
 
 def as_line(row: Row) -> bytes:

@@ -148,6 +148,13 @@ def _match_item(item: GoldItem, pieces: Sequence[Piece], matcher: PieceMatcher) 
         matched = _match_documents(item, carried[0] & carried[1], matcher)
     if item.negatives:
         matched = _match_negatives(item.negatives, matched, carried, matcher)
+    if item.negative_places:
+        levels, item_a, item_b = matched
+        wrong_a, wrong_b = (_places_in(item.negative_places, run, matcher) for run in (0, 1))
+        if (wrong_a, wrong_b) != (item.negative_places, item.negative_places):
+            item_a = replace(item_a, negative_places=wrong_a)
+            item_b = replace(item_b, negative_places=wrong_b)
+            matched = _MatchedItem(levels, item_a, item_b)
     return matched
 
 

@@ -23,7 +23,7 @@ from ragauge.spans import Span, merged
 _BYTES = "byte"
 _EVIDENCE = (
     "relevant", "anchors", "places", "relevant_docs", "groups", "grades", "anchor_section",
-    "negatives", "decoy_section",
+    "negatives", "negative_places", "decoy_section",
 )  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def _row(item: GoldItem) -> dict[str, Any]:
             for group in item.groups
         ],
         "grades": item.grades,
-        "negatives": list(item.negatives),
+        "negatives": [*item.negatives, *map(_entry, item.negative_places)],
         "anchor_section": item.anchor_section,
         "decoy_section": item.decoy_section,
         "relevant_docs": None if item.relevant_docs is None else list(item.relevant_docs),
@@ -169,7 +169,9 @@ def _row(item: GoldItem) -> dict[str, Any]:
 def _entry(anchor: Anchor) -> dict[str, Any]:
     unit = anchor.spans[0].unit if anchor.spans else _BYTES
     entry: dict[str, Any] = {"doc": anchor.doc, "unit": unit}
-    if len(anchor.spans) == 1:
+    if not anchor.spans:
+        entry["quote"] = anchor.quote
+    elif len(anchor.spans) == 1:
         entry |= {"start": anchor.spans[0].start, "end": anchor.spans[0].end}
     else:
         entry["source_spans"] = [[span.start, span.end] for span in anchor.spans]
@@ -189,7 +191,7 @@ def _evidence_of(item: GoldItem) -> dict[str, Any]:
             for group in item.groups
         ),
         "grades": item.grades,
-        "negatives": frozenset(item.negatives),
+        "negatives": frozenset((*item.negatives, *map(_place, item.negative_places))),
         "sections": (item.anchor_section, item.decoy_section),
     }
 

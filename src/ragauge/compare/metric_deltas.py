@@ -122,7 +122,7 @@ def deltas(a: Scores, b: Scores, pairs: QuestionPairs, gated: Set[str]) -> tuple
 
 def _by_question(name: str) -> bool:
     metric = registry.metrics().get(name.partition("@")[0])
-    return metric is None or metric.aggregate not in ("ratio", "share")
+    return metric is None or metric.aggregate not in ("ratio", "share", "sum")
 
 
 def _column(name: str, a: Scores, b: Scores, pairs: QuestionPairs) -> _MetricColumn:

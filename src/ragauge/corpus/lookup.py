@@ -192,6 +192,15 @@ class Lookup:
                 best = (shared, block.type)
         return best[1]
 
+    def section_with_most(self, spots: Sequence[CorpusSpot]) -> str | None:
+        """The section whose blocks hold most of some places; of equal ones the first."""
+        shared: dict[str, int] = {}
+        for spot in spots:
+            for block in self.touched(spot.doc, spot.start, spot.end):
+                common = min(spot.end, block.span[1]) - max(spot.start, block.span[0])
+                shared[block.section] = shared.get(block.section, 0) + common
+        return max(shared, key=lambda section: shared[section]) if shared else spots[0].section
+
     def in_bytes(self, doc: str, span: Span) -> Extent:
         """A span of bytes, characters, lines or pages as bytes; tokens and times have no place."""
         if span.unit == "byte":

@@ -79,7 +79,7 @@ class Resolver:
         named = [member for member in members if isinstance(member, str)]
         anchors = [member for member in members if isinstance(member, Anchor)]
         yield from self.names((*item.relevant, *item.grades, *named, *item.negatives), report)
-        for anchor in dict.fromkeys((*item.anchors, *item.places, *anchors)):
+        for anchor in dict.fromkeys((*item.anchors, *item.places, *anchors, *item.negative_places)):
             report.places += 1
             report.quotes += anchor.quote is not None
             yield from _errors_of(self._anchor, anchor, report.is_full)
@@ -292,7 +292,7 @@ class Resolver:
         first = spots[0]
         return replace(
             chunk,
-            section=chunk.section or first.section,
+            section=chunk.section or self.lookup.section_with_most(spots),
             type=chunk.type or self.lookup.type_at(first.doc, first.start, first.end),
         )
 
@@ -323,7 +323,7 @@ def refuse_moved(lookup: Lookup, items: Iterable[GoldItem], name: str) -> None:
     report = ResolveReport()
     resolver = Resolver(lookup, None)
     for item in items:
-        for anchor in (*item.anchors, *item.places):
+        for anchor in (*item.anchors, *item.places, *item.negative_places):
             if anchor.quote is None or not anchor.spans or anchor.doc not in lookup.documents:
                 continue
             for error in _errors_of(resolver.check_quote, anchor):

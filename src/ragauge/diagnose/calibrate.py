@@ -80,7 +80,7 @@ class OwnEvidence:
 
     def __init__(self, item: GoldItem, pool: TextsById, evidence: Sequence[str | None]) -> None:
         pieces = evidence_of(item)
-        anchors = (*pieces.anchors, *item.places)
+        anchors = (*pieces.anchors, *item.places, *item.negative_places)
         self.pool = pool
         self.names = {*pieces.ids, *item.negatives, *item.grades}
         self.names |= {anchor.id for anchor in anchors if anchor.id is not None}
@@ -138,8 +138,8 @@ def pairs_of(items: Sequence[GoldItem], pool: TextsById) -> tuple[CalibrationPai
         evidence = pool.evidence(item)
         for text in evidence:
             _add(pairs.positive, question, text, excluded, "evidence without a text")
-        for name in item.negatives:
-            _add(pairs.negative, question, pool.of(name), excluded, "negatives without a text")
+        for text in pool.negatives(item):
+            _add(pairs.negative, question, text, excluded, "negatives without a text")
         for text in _others(item, names, OwnEvidence(item, pool, evidence), pool):
             pairs.random.append((question, text))
     return pairs, {reason: n for reason, n in excluded.items() if n}

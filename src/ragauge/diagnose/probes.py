@@ -279,7 +279,7 @@ def references_of(items: Iterable[GoldItem], pool: TextsById) -> dict[QuestionKe
     """The anchor and the decoy of each item: its first evidence and first negative with a text."""
     return {
         QuestionKey(item.qid, item.turn): Reference(
-            first_of(pool.evidence(item)), first_of([pool.of(name) for name in item.negatives])
+            first_of(pool.evidence(item)), first_of(pool.negatives(item))
         )
         for item in items
     }

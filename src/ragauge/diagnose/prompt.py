@@ -165,8 +165,9 @@ def _gold(item: GoldItem) -> dict[str, Any]:
         "evidence": [*item.relevant, *map(_anchor, item.anchors)],
         "documents": list(item.relevant_docs or ()),
         "anchor_section": item.anchor_section,
-        "negatives": list(item.negatives),
+        "negatives": [*item.negatives, *map(_anchor, item.negative_places)],
         "claims_any": list(item.claims_any or ()),
+        "references": list(item.references),
         "must_contain": list(item.must_contain),
         "forbidden": list(item.forbidden),
     }

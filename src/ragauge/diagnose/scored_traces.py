@@ -185,6 +185,7 @@ def _recogniser(choice: FormatChoice, items: Sequence[GoldItem], name: str) -> E
         profile=choice.profile,
         dialect=choice.dialect,
         own=choice.own,
+        sole=choice.sole,
         k=choice.profile.k,
         selected=[],
     )

@@ -18,11 +18,15 @@ from ragauge.model.profile import Profile
 
 
 class FormatChoice(Struct, frozen=True, kw_only=True):
-    """The dialect and profile of a run, and whether the dialect's own names win."""
+    """The dialect and profile of a run, and whether the dialect's own names win.
+
+    `sole`: its profile was asked for by name, so that no other name is read of some fields.
+    """
 
     dialect: Dialect
     profile: Profile
     own: bool
+    sole: bool = False
     note: str | None = None
 
 
@@ -47,7 +51,8 @@ def choose(
         chosen = registry.profile(profile)
         name = chosen.dialect if dialect == "auto" else dialect
         own = dialect != "auto" or name != "native"
-        return FormatChoice(dialect=registry.dialect(name), profile=chosen, own=own)
+        sole = name == chosen.dialect
+        return FormatChoice(dialect=registry.dialect(name), profile=chosen, own=own, sole=sole)
     if dialect != "auto":
         forced = registry.dialect(dialect)
         return FormatChoice(dialect=forced, profile=registry.profile(forced.profile), own=True)

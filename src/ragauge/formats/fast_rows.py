@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 
 from ragauge.files.duplicate_keys import may_have_duplicate_keys
 from ragauge.files.fields import INT64
-from ragauge.formats.hits import MOST_MS, is_disordered
+from ragauge.formats.hits import MOST_COST, MOST_MS, MOST_TOKENS, is_disordered
 from ragauge.model.field_spellings import (
     ANSWER_SPELLINGS,
     GOLD_SPELLINGS,
@@ -30,12 +30,14 @@ from ragauge.model.field_spellings import (
     TRACE_SPELLINGS,
 )
 from ragauge.model.gold import Expect, GoldItem
-from ragauge.model.trace import Answer, Hit, Timing, Trace
+from ragauge.model.trace import Answer, Hit, Timing, Trace, Usage
 from ragauge.spans import PLACE_NAMES, Span
 from ragauge.text import citations_in
 
 WideInt = Annotated[int, Meta(ge=-INT64, le=INT64 - 1)]
 Milliseconds = Annotated[float, Meta(ge=0, le=MOST_MS)]
+Tokens = Annotated[float, Meta(ge=0, le=MOST_TOKENS)]
+Money = Annotated[float, Meta(ge=0, le=MOST_COST)]
 # Whole numbers beyond 64 bits are an error, and fractions are not: the exact path tells them apart.
 _Score = Annotated[float, Meta(gt=-INT64, lt=INT64)]
 _Offset = Annotated[int, Meta(ge=0, le=INT64 - 1)]
@@ -156,6 +158,8 @@ class FastRow:
     citations: list[str] | None
     perf: FastPerf | None
     total_ms: Milliseconds | None
+    tokens: Tokens | None
+    cost: Money | None
 
     @property
     def hit_ids(self) -> Sequence[str]:
@@ -188,6 +192,12 @@ class FastRow:
             return None
         return Timing(retrieve=retrieve, reason=reason, total=total)
 
+    def usage(self) -> Usage | None:
+        """What the trace cost, where the row records it."""
+        if self.tokens is None and self.cost is None:
+            return None
+        return Usage(tokens=self.tokens, cost=self.cost)
+
     def trace(self, line: int | None, *, strip_citations: bool) -> Trace | None:
         """The trace of the row without its unread fields; None if the exact path must read it."""
         listed: Sequence[Any] = self.hits or ()
@@ -219,6 +229,7 @@ class FastRow:
             hits=hits,
             answer=answer,
             timing=self.timing(),
+            usage=self.usage(),
             index={
                 name: index for name in INDEX_NAMES if (index := getattr(self, name)) is not None
             },
@@ -239,6 +250,7 @@ _ROW_TYPES = {
     **{field: kind for field, kind in _types(FastRow).items() if field not in _SHAPED},
     **dict.fromkeys(INDEX_NAMES, str | None),
 }
+_READ = frozenset((*_ROW_TYPES, *_SHAPED))
 _PLACED_HIT_TYPES = _types(FastHit)
 _TEXT_HIT_TYPES = {
     field: _PLACED_HIT_TYPES[field]
@@ -267,7 +279,8 @@ class Shape(NamedTuple):
     `spelling` is in the order of the row: msgspec finds names quickest in their order. `extent`
     says what a row may have beside one spelling of each usual field: nothing; other names that are
     read, with null for a value; or also names that nothing reads. `open_parts` says the last
-    of hits, answers and times.
+    of hits, answers and times. `closed` are names that may only be null, because no other than own
+    names are read of their fields.
     """
 
     spelling: Spelling = ()
@@ -276,10 +289,11 @@ class Shape(NamedTuple):
     answer_is_object: bool = True
     extent: Literal["usual", "nulls", "unread"] = "usual"
     open_parts: bool = False
+    closed: frozenset[str] = frozenset()
 
 
-def shape_of(data: bytes) -> Shape | None:
-    """The shape of a row; None if no fast struct can read it."""
+def shape_of(data: bytes, closed: frozenset[str] = frozenset()) -> Shape | None:
+    """The shape of a row; None if no fast struct can read it, or if it has a closed name."""
     try:
         values = _decode_fields(data)
         spelled: dict[str, str] = {}
@@ -290,7 +304,7 @@ def shape_of(data: bytes) -> Shape | None:
                 extent = "unread"
             elif raw == _NULL:
                 extent = "nulls" if extent == "usual" else extent
-            elif field in spelled or (field not in _ROW_TYPES and field not in _SHAPED):
+            elif field in spelled or name in closed or field not in _READ:
                 return None
             else:
                 spelled[field] = name
@@ -316,7 +330,7 @@ def shape_of(data: bytes) -> Shape | None:
         or _has_more(perf, PERF_SPELLINGS, _PERF_TYPES)
     )
     return Shape(
-        tuple(spelled.items()), hit_spelling, hit_kind, answer_is_object, extent, open_parts
+        tuple(spelled.items()), hit_spelling, hit_kind, answer_is_object, extent, open_parts, closed
     )
 
 
@@ -398,7 +412,7 @@ def _decoder(shape: Shape) -> Callable[[bytes], FastRow]:
     its first spelling is read whether a shape names it or not.
     """
     key = shape._replace(
-        spelling=_unusual(shape.spelling, _ROW_NAMES),
+        spelling=_unusual(shape.spelling, _open_names(shape)),
         hit_spelling=_unusual(shape.hit_spelling, _HIT_NAMES),
     )
     if key not in _decoders:
@@ -411,6 +425,16 @@ def _decoder(shape: Shape) -> Callable[[bytes], FastRow]:
 def _unusual(spelling: Spelling, spellings: Mapping[str, Sequence[str]]) -> Spelling:
     """The fields that have another name than their first."""
     return tuple(sorted(pair for pair in spelling if pair[1] != spellings[pair[0]][0]))
+
+
+def _open_names(shape: Shape) -> dict[str, Sequence[str]]:
+    """The names of each field of a row that are not closed; the structs take the first."""
+    if not shape.closed:
+        return {**_ROW_NAMES}
+    return {
+        field: tuple(name for name in names if name not in shape.closed) or names
+        for field, names in _ROW_NAMES.items()
+    }
 
 
 def _make_decoder(shape: Shape) -> Callable[[bytes], FastRow]:
@@ -430,7 +454,7 @@ def _make_decoder(shape: Shape) -> Callable[[bytes], FastRow]:
         hits = part(FastHit, hit_types, _HIT_NAMES, shape.hit_spelling)
     perf = part(FastPerf, _PERF_TYPES, PERF_SPELLINGS)
     types = {**_ROW_TYPES, "hits": list[hits] | None, "perf": perf | None}
-    names: dict[str, Sequence[str]] = {**_ROW_NAMES}
+    names = _open_names(shape)
     if shape.answer_is_object:
         types["answer"] = part(FastAnswer, _ANSWER_TYPES, ANSWER_SPELLINGS) | None
     else:
@@ -484,14 +508,15 @@ class FastDecoder:
     """Decodes the rows of one file, by the shapes of those that came before.
 
     Without `unread` a row that has a field which nothing reads is left to the exact path, which
-    keeps it.
+    keeps it; and so is one that has a name which is `closed`.
     """
 
-    def __init__(self, *, unread: bool) -> None:
+    def __init__(self, *, unread: bool, closed: frozenset[str] = frozenset()) -> None:
         self.unread = unread
+        self.closed = closed
         self._pause = self._paused = 0
         # The last ones that were of use, the very last first: a log may hold rows of some systems.
-        self._recent = [_RowDecoder(_decoder(Shape()), checks=False)]
+        self._recent = [_RowDecoder(_decoder(Shape(closed=closed)), checks=False)]
 
     def _learn(self, data: bytes) -> bool:
         """Take the shape of a row that did not decode; False if that changes nothing."""
@@ -500,7 +525,7 @@ class FastDecoder:
         if self._paused < self._pause:
             self._paused += 1
             return False
-        shape = shape_of(data)
+        shape = shape_of(data, self.closed)
         if shape is not None and (self.unread or shape.extent != "unread"):
             checks = shape.open_parts or shape.extent == "unread"
             decoder = _RowDecoder(_decoder(shape), checks)
@@ -561,7 +586,7 @@ class FastGold:
     __slots__ = ()
     qid: Annotated[str, Meta(min_length=1)]
     question: str | None
-    answerable: bool | None
+    answerable: bool | Expect | None
     relevant: tuple[str, ...] | None
     claims: tuple[str, ...] | None
 
@@ -572,8 +597,10 @@ class FastGold:
 
     def item(self, line: int) -> GoldItem:
         """The gold item of the row."""
-        expect: Expect | None = None
-        if self.answerable is not None:
+        expect: Expect | None
+        if self.answerable is None or isinstance(self.answerable, str):
+            expect = self.answerable
+        else:
             expect = "answer" if self.answerable else "refuse"
         return GoldItem(
             qid=self.qid,
@@ -585,13 +612,16 @@ class FastGold:
         )
 
 
-_GOLD_TYPES = _types(FastGold)
+_GOLD_TYPES = {**_types(FastGold), "answerable": bool | None}
 _GOLD_FIELD_OF = {name: field for field in _GOLD_TYPES for name in GOLD_SPELLINGS[field]}
 
 
 @lru_cache(maxsize=64)
 def _gold_decoder(spelling: Spelling) -> Callable[[bytes], FastGold]:
-    row = _make_struct(FastGold, _GOLD_TYPES, GOLD_SPELLINGS, spelling, closed=True)
+    types = _GOLD_TYPES
+    if ("answerable", "expect") in spelling:  # a word, where the other name is a flag
+        types = {**types, "answerable": Expect | None}
+    row = _make_struct(FastGold, types, GOLD_SPELLINGS, spelling, closed=True)
     return msgspec.json.Decoder(row).decode
 
 
@@ -608,9 +638,15 @@ def _is_single(data: bytes, fields: int) -> bool:
 class FastGoldDecoder:
     """Decodes the rows of one gold file. A row with any other field is for the exact path."""
 
-    def __init__(self) -> None:
-        self._spelling: Spelling = ()
-        self._decode = _gold_decoder(())
+    def __init__(self, closed: frozenset[str] = frozenset()) -> None:
+        self.closed = closed
+        # A closed name is never the first spelling of a field that no row has.
+        self._spelling: Spelling = tuple(
+            (field, next(name for name in GOLD_SPELLINGS[field] if name not in closed))
+            for field in _GOLD_TYPES
+            if GOLD_SPELLINGS[field][0] in closed
+        )
+        self._decode = _gold_decoder(self._spelling)
 
     def item(self, data: bytes, line: int) -> GoldItem | None:
         """The gold item of a row; None if it is for the exact path."""
@@ -634,6 +670,10 @@ class FastGoldDecoder:
         if None in fields or len(set(fields)) < len(fields) or "gold_claim" in values:
             return False
         spelling = tuple((field, name) for field, name in named if field is not None)
+        if not self.closed.isdisjoint(name for _, name in spelling):
+            return False
+        absent = self._spelling if self.closed else ()
+        spelling += tuple(pair for pair in absent if pair[0] not in dict(spelling))
         if spelling == self._spelling:
             return False
         self._spelling, self._decode = spelling, _gold_decoder(spelling)

@@ -82,7 +82,10 @@ def gold_item(row: Row, own: Own, line: int | None, *, expects_by_docs: bool = F
     grades = _grades(take("grades")[1])
     if not (ids or anchors or groups or grades):
         anchors, places = places, ()
-    refuse_mixed_units(span for anchor in (*anchors, *places) for span in anchor.spans)
+    negatives, negative_places = _negatives(*take("negatives"), unit)
+    refuse_mixed_units(
+        span for anchor in (*anchors, *places, *negative_places) for span in anchor.spans
+    )
     claims, rule = _claims(*take("claims"))
     docs = _docs(*take("relevant_docs"))
     name, value = take("turn")
@@ -91,7 +94,7 @@ def gold_item(row: Row, own: Own, line: int | None, *, expects_by_docs: bool = F
         turn=as_int(value, name) if value is not None else None,
         question=question,
         paraphrases=paraphrases,
-        expect=_expect(take("answerable")[1], docs if expects_by_docs else None),
+        expect=_expect(row, own, docs if expects_by_docs else None),
         relevant=ids,
         anchors=anchors,
         places=places,
@@ -99,10 +102,19 @@ def gold_item(row: Row, own: Own, line: int | None, *, expects_by_docs: bool = F
         groups=groups,
         grades=grades,
         anchor_section=_section(*take("anchor_section")),
-        negatives=as_ids(take("negatives")[1], "negatives"),
+        negatives=negatives,
+        negative_places=negative_places,
         decoy_section=_section(*take("decoy_section")),
         claims_any=claims,
         claim_rule=rule,
+        references=_references(
+            *pick(
+                row,
+                GOLD_SPELLINGS["references"],
+                own.get("references", ()),
+                meaning=lambda value: _references("", value),
+            )
+        ),
         must_contain=texts("must_contain"),
         forbidden=texts("forbidden"),
         constraints=texts("constraints"),
@@ -204,13 +216,80 @@ def _docs(name: str, value: Any) -> tuple[str, ...] | None:
     return (as_id(value, name),) if isinstance(value, str | int) else as_ids(value, name)
 
 
-def _expect(value: Any, docs: tuple[str, ...] | None) -> Expect | None:
+def _expect(row: Row, own: Own, docs: tuple[str, ...] | None) -> Expect | None:
     """What is to be done: said outright, or by the documents that are expected (none: refuse)."""
+    names, own_names = GOLD_SPELLINGS["answerable"], own.get("answerable", ())
+    name, value = pick(row, names, own_names, meaning=_expectation)
     if value is not None:
-        return "answer" if as_bool(value, "answerable") else "refuse"
+        return expectation(name, value)
     if docs is None:
         return None
     return "answer" if docs else "refuse"
+
+
+def expectation(name: str, value: Any) -> Expect | None:
+    """What a field says is to be done: `answerable` is a flag, `expect` a word."""
+    if name != "expect":
+        return "answer" if as_bool(value, name) else "refuse"
+    if not isinstance(value, str) or value not in _EXPECTATIONS:
+        hint = "write answer, refuse, or null where it is not known"
+        raise wrong_type(name, "`answer` or `refuse`", value, hint)
+    return _EXPECTATIONS[value]
+
+
+def _expectation(value: Any) -> Any:
+    """What a value of any spelling means, so that `true` and `answer` agree."""
+    if isinstance(value, bool):
+        return "answer" if value else "refuse"
+    return value
+
+
+_EXPECTATIONS: Mapping[str, Expect | None] = {
+    "answer": "answer",
+    "refuse": "refuse",
+    "unlabelled": None,
+}
+
+
+def _negatives(name: str, value: Any, unit: str) -> tuple[tuple[str, ...], tuple[Anchor, ...]]:
+    """Hard negatives: plain ids, and those that are a place or a quote."""
+    members = [
+        _quote(entry, f"{name}[{i}]") or _member(entry, f"{name}[{i}]", unit)
+        for i, entry in enumerate(as_list(value, name) if value is not None else ())
+    ]
+    anchors = dict.fromkeys(member for member in members if isinstance(member, Anchor))
+    return tuple(member for member in members if isinstance(member, str)), tuple(anchors)
+
+
+def _quote(value: Any, path: str) -> Anchor | None:
+    """A negative that is a quote and no place: it is found by the texts of hits."""
+    if not isinstance(value, Mapping) or value.get("quote") is None or spans_in(value, path):
+        return None
+    quote = as_text(value["quote"], f"{path}.quote")
+    if not quote.strip():
+        raise wrong_type(path, "a quote of at least one word", value, "quote some text")
+    return Anchor(
+        doc=pick_as(as_id, value, HIT_DOCS, inside=f"{path}.") or "",
+        spans=(),
+        id=pick_as(as_id, value, HIT_IDS, inside=f"{path}."),
+        section=pick_as(as_id, value, HIT_SECTIONS, inside=f"{path}."),
+        quote=quote,
+    )
+
+
+def _references(name: str, value: Any) -> tuple[str, ...]:
+    """Right answers: one, several, or `{"text": [...]}` as SQuAD has them; blank ones are none."""
+    if isinstance(value, Mapping):
+        name, value = f"{name}.text", value.get("text")
+    listed = value if isinstance(value, list) else [] if value is None else [value]
+    texts = []
+    for i, entry in enumerate(listed):
+        # SQuAD's own files: {"text": ..., "answer_start": ...}
+        text = entry.get("text") if isinstance(entry, Mapping) else entry
+        if isinstance(text, int | float) and not isinstance(text, bool):
+            text = str(text)
+        texts.append(as_text(text, f"{name}[{i}]" if isinstance(value, list) else name))
+    return tuple(dict.fromkeys(text for text in texts if text.strip()))
 
 
 def _section(name: str, value: Any) -> str | None:

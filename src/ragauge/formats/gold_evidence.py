@@ -44,6 +44,12 @@ def entries(row: Row, own: Own) -> list[EvidenceEntry]:
     return evidence
 
 
+def negative_entries(row: Row) -> list[EvidenceEntry]:
+    """Every hard negative, in the order of the row's list."""
+    value = row.get("negatives")
+    return [] if value is None else _listed("negatives", "negatives", value)
+
+
 def _listed(name: str, path: str, value: Any) -> list[EvidenceEntry]:
     listed = enumerate(as_list(value, path))
     return [EvidenceEntry(name, f"{path}[{i}]", entry) for i, entry in listed]

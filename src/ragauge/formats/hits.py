@@ -8,8 +8,13 @@ from typing import Any
 
 from ragauge.files.fields import Row, as_id, as_number, as_text, conflict, pick, pick_as, wrong_type
 from ragauge.model import greek_names
-from ragauge.model.field_spellings import HIT_SPELLINGS, PERF_SPELLINGS, TRACE_SPELLINGS
-from ragauge.model.trace import Citation, Hit, Timing
+from ragauge.model.field_spellings import (
+    HIT_SPELLINGS,
+    PERF_SPELLINGS,
+    TRACE_SPELLINGS,
+    USAGE_SPELLINGS,
+)
+from ragauge.model.trace import Citation, Hit, Timing, Usage
 from ragauge.spans import Span, place_name, spans_in
 
 _HASHES = ("doc_hash", "text_hash", "policy_hash")
@@ -19,6 +24,7 @@ _SIMPLE = ("score", "rank", "type", "text", "snippet", "citation", "chunker_vers
 """Fields of a hit that are taken as they are; the others are picked where they are needed."""
 _ABSENT: tuple[str, Any] = ("", None)
 MOST_MS = 366 * 24 * 3600 * 1000
+MOST_TOKENS, MOST_COST = 10**9, 10**6
 _DELTAS = {name: place for place, name in enumerate(TRACE_SPELLINGS["delta_s"])}
 _LAMBDAS = {name: place for place, name in enumerate(TRACE_SPELLINGS["lambda_state"])}
 _STATES = frozenset(name for name in _LAMBDAS if "_" in name)
@@ -236,3 +242,35 @@ def _milliseconds(row: Row, names: Sequence[str], inside: str) -> float | None:
             raise wrong_type(inside + name, "milliseconds", value, "a time is from 0 to a year")
         return time
     return None
+
+
+def usage(row: Row) -> Usage | None:
+    """The tokens and the money that a trace cost, where the row says so."""
+    tokens = _amount(row, "tokens", MOST_TOKENS)
+    cost = _amount(row, "cost", MOST_COST)
+    return None if tokens is None and cost is None else Usage(tokens=tokens, cost=cost)
+
+
+def _amount(row: Row, field: str, most: float) -> float | None:
+    """A number, or that of an object: its total, or else what went in and what came out."""
+    name, value = pick(row, TRACE_SPELLINGS[field], meaning=_total)
+    amount = _total(value)
+    if amount is None:
+        return None
+    number = as_number(amount, name)
+    if not 0 <= number <= most:
+        raise wrong_type(name, f"a number from 0 to {most:,}", value, "a trace costs no more")
+    return number
+
+
+def _total(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    parts = {
+        part: next((value[name] for name in names if value.get(name) is not None), None)
+        for part, names in USAGE_SPELLINGS.items()
+    }
+    if parts["total"] is not None:
+        return parts["total"]
+    amounts = [as_number(one, part) for part, one in parts.items() if one is not None]
+    return sum(amounts) if amounts else None

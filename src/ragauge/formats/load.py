@@ -129,17 +129,31 @@ def read_gold(
     if source.layout == "qrels":
         folder = isinstance(given, str | os.PathLike) and os.path.isdir(given)
         return _qrels_items(source, queries(given) if folder else {})  # type: ignore[arg-type]
-    reader = RowReader(choice.dialect, own=choice.own, locate=locate)
+    reader = RowReader(choice.dialect, own=choice.own, sole=choice.sole, locate=locate)
     refuse = choice.profile.join.duplicate_gold == "error"
-    fast = FastGoldDecoder().item
-    return _load(source, reader, reader.gold, fast, refuse_duplicate_keys=refuse, take=take)
+    fast = FastGoldDecoder(reader.closed_gold).item
+    closed: dict[str, tuple[int, int]] = {}
+    kept: list[GoldItem] = []
+    keep = kept.append if take is None else take
+
+    def counted(item: GoldItem) -> None:
+        """Count the names that are not read: how many items have them, and the first line."""
+        for name in sorted(reader.closed_gold.intersection(item.extra)):
+            if item.extra[name] is not None:
+                count, first = closed.get(name, (0, item.line or 0))
+                closed[name] = count + 1, first
+        keep(item)
+
+    taken = counted if reader.closed_gold else keep
+    loaded = _load(source, reader, reader.gold, fast, refuse_duplicate_keys=refuse, take=taken)
+    return replace(loaded, items=kept, closed=closed)
 
 
 def read_traces(source: Source, choice: FormatChoice) -> LoadedRows:
     """The traces of a file, in memory."""
     if source.layout == "run":
         return _run_traces(source)
-    reader = RowReader(choice.dialect, own=choice.own)
+    reader = RowReader(choice.dialect, own=choice.own, sole=choice.sole)
     return _load(source, reader, reader.trace)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -13,7 +13,8 @@ from ragauge.errors import Problem, RagaugeError
 class LoadedRows(Struct, frozen=True):
     """The rows of a file that could be read, and what was wrong with the others.
 
-    `duplicate_keys` are the first of those that were read although an object has a key twice.
+    `duplicate_keys` are the first of those that were read although an object has a key twice;
+    `closed` are names that the profile does not read, with the number of rows and the first line.
     """
 
     items: list[Any]
@@ -21,6 +22,7 @@ class LoadedRows(Struct, frozen=True):
     problem_count: int
     duplicate_keys: tuple[Problem, ...] = ()
     duplicate_key_count: int = 0
+    closed: dict[str, tuple[int, int]] = {}
 
     @property
     def notes(self) -> list[str]:
@@ -30,7 +32,8 @@ class LoadedRows(Struct, frozen=True):
             for problem in self.duplicate_keys
             if problem.place
         ]
-        return duplicate_key_notes(self.duplicate_key_count, places)
+        notes = duplicate_key_notes(self.duplicate_key_count, places)
+        return [*notes, *closed_name_notes(self.closed)]
 
     def stop_on_problems(self) -> None:
         """Raise what was wrong, if anything was."""
@@ -45,3 +48,16 @@ def duplicate_key_notes(count: int, first: Sequence[tuple[int, str]]) -> list[st
     line, message = first[0]
     rows = f"{count} row{'' if count == 1 else 's'} with a key twice in one object"
     return [f"{rows}, of which the last counts; on line {line} {message.partition(' in one')[0]}"]
+
+
+def closed_name_notes(closed: Mapping[str, tuple[int, int]]) -> list[str]:
+    """A sentence on each name that is another spelling of a field and is not read under a profile.
+
+    Each has the number of rows that say something under it, and the line of the first.
+    """
+    return [
+        f"`{name}` on line {line}{'' if count == 1 else f' and {count - 1} more'} is not read: the "
+        "profile was asked for by name and reads only its source's names (--dialect native reads "
+        "every spelling)"
+        for name, (count, line) in sorted(closed.items())
+    ]

@@ -42,21 +42,36 @@ from ragauge.text import citations_in
 class RowReader:
     """Reads rows of one file under a dialect; `own` says whether its own names win.
 
+    `sole`: of some fields no other names are read, as the dialect says; `closed_names` tells which
+    of those a row has.
     `locate` gives evidence its bytes before it is read, where a corpus is at hand.
     """
 
     def __init__(
-        self, dialect: Dialect, *, own: bool, locate: Callable[[Row, Own], Row] | None = None
+        self,
+        dialect: Dialect,
+        *,
+        own: bool,
+        sole: bool = False,
+        locate: Callable[[Row, Own], Row] | None = None,
     ) -> None:
         self.dialect = dialect
         self.locate = locate
         self.own_gold = dialect.own_gold if own else {}
         self.own_trace = dialect.own_trace if own else {}
         self.strip_citations = own and dialect.strip_citations
+        self.closed_gold = dialect.closed_gold if sole else frozenset[str]()
+        self.closed_trace = dialect.closed_trace if sole else frozenset[str]()
 
     def gold(self, row: Row, line: int | None = None) -> GoldItem:
         """Make a gold item of a row."""
         by_docs = self.dialect.expects_by_docs
+        closed = self.closed_gold.intersection(row)
+        if closed:
+            item = self.gold({name: row[name] for name in row if name not in closed}, line)
+            return replace(
+                item, extra={**item.extra, **{name: row[name] for name in sorted(closed)}}
+            )
         if self.locate is not None:
             row = self.locate(row, self.own_gold)
         return gold_item(row, self.own_gold, line, expects_by_docs=by_docs)
@@ -64,6 +79,13 @@ class RowReader:
     def trace(self, row: Row, line: int | None = None) -> Trace:
         """Make a trace of a row."""
         own = self.own_trace
+        closed = self.closed_trace.intersection(row)
+        if closed:
+            if not closed.isdisjoint(TRACE_SPELLINGS["hits"]):  # its ΔS go with those hits
+                closed |= {name for name in TRACE_SPELLINGS["delta_s"] if name in row}
+            trace = self.trace({name: row[name] for name in row if name not in closed}, line)
+            extra = {**trace.extra, **{name: row[name] for name in sorted(closed)}}
+            return replace(trace, extra=extra)
 
         def take(field: str, convert: Callable[[Any, str], Any]) -> Any:
             name, value = pick(row, TRACE_SPELLINGS[field], own.get(field, ()), meaning=meaning)
@@ -85,6 +107,7 @@ class RowReader:
             error=take("error", _as_error),
             lambda_state=_state(row),
             timing=hit_objects.timing(row),
+            usage=hit_objects.usage(row),
             index=_index(row),
             disordered=disordered,
             extra={key: value for key, value in row.items() if key not in TRACE_NAMES},
@@ -156,6 +179,11 @@ class RowReader:
         self, row: Row, body: Row, name: str, text: str | None, *, inside_only: bool
     ) -> Answer | None:
         claim = pick_as(as_text, body, ANSWER_SPELLINGS["claim"], inside=f"{name}.")
+        if not inside_only:
+            beside = pick_as(as_text, row, TRACE_SPELLINGS["claim"])
+            if claim is not None and beside is not None and claim != beside:
+                raise conflict(f"{name}.claim", "claim", claim, beside)
+            claim = beside if claim is None else claim
         for inner_name in ANSWER_SPELLINGS["text"]:
             if text is None and body.get(inner_name) is not None:
                 text = as_text(body[inner_name], f"{name}.{inner_name}")
@@ -209,6 +237,10 @@ class RowReader:
             hint = "keep one of them, or choose the profile whose spelling is meant"
             raise FieldError("field-conflict", message, hint)
         return inner_name, inner
+
+    def closed_names(self, row: Row) -> list[str]:
+        """The names in a trace that say something and are not read."""
+        return [name for name in sorted(self.closed_trace) if row.get(name) is not None]
 
     def problem(self, error: FieldError, row: Row | None, place: Place) -> Problem:
         """Give a field error its place: file, line, item and dialect."""

@@ -328,6 +328,7 @@ _OPTIONS_OF = {
     "stability": ("relevance_level",),
     "citation.accuracy": ("citation_mode", "citation_window", "relevance_level"),
     "answer.groundedness": ("ignore_case",),
+    "answer.groundedness_labelled": ("ignore_case",),
 }
 """The options that change a metric."""
 

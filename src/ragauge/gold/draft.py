@@ -55,7 +55,7 @@ class DraftFields(Struct, frozen=True, kw_only=True):
     names: frozenset[str] = frozenset()
     qids: frozenset[str] = frozenset()
 
-    def row(self, block: Block, qid: str, evidence: Any, negatives: Sequence[str]) -> Row:
+    def row(self, block: Block, qid: str, evidence: Any, negatives: Sequence[Any]) -> Row:
         """The row of a draft."""
         by_docs = self.dialect.expects_by_docs
         paraphrases, section = self._own("paraphrases"), self._own("anchor_section")
@@ -108,7 +108,8 @@ def draft(
         item = GoldItem(qid=qid, question="")
         suggested = suggester.suggest(item, [spot], negatives) if suggester is not None else []
         evidence = pinner.entry(block.id, "relevant[0]").value
-        row = fields.row(block, qid, evidence, [negative.id for negative in suggested])
+        placed = [pinner.entry(negative.id, "negatives").value for negative in suggested]
+        row = fields.row(block, qid, evidence, placed)
         drafts.append(Draft(row, _comments(lookup, block), block))
     return drafts
 

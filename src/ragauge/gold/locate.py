@@ -15,6 +15,7 @@ from ragauge.formats.gold import Locate, Own
 from ragauge.formats.gold_evidence import (
     EvidenceEntry,
     entries,
+    negative_entries,
     only_document,
     refuse_mixed_units,
     replaced,
@@ -31,7 +32,7 @@ def locator(lookup: Lookup, *, convert: bool = True) -> Locate:
 
     def locate(row: Row, own: Own) -> Row:
         unit = unit_in(row, "", "byte")
-        listed = entries(row, own)
+        listed = [*entries(row, own), *negative_entries(row)]
         wanted = [entry for entry in listed if _is_wanted(entry, unit, convert=convert)]
         if not wanted:
             return row

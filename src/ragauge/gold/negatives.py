@@ -138,7 +138,9 @@ class _Exclusions:
         self.lookup = lookup
         self.evidence = evidence
         self.excluded_ids = {*item.negatives, *item.relevant}
-        self.excluded_ids |= {anchor.id for anchor in item.anchors if anchor.id is not None}
+        wrong = item.negative_places
+        self.excluded_ids |= {a.id for a in (*item.anchors, *wrong) if a.id is not None}
+        self.negatives = [(a.doc, span) for a in wrong for span in a.spans if span.unit == "byte"]
         self.excluded_ids |= {name for name, grade in item.grades.items() if grade > 0}
         self.quotes = [normalised(lookup.quote(spot)) for spot in evidence]
 
@@ -146,6 +148,8 @@ class _Exclusions:
         start, end = block.span
         near = (spot for spot in self.evidence if spot.doc == block.doc)
         if block.id in self.excluded_ids or any(s.start < end and start < s.end for s in near):
+            return True
+        if any(doc == block.doc and s.start < end and start < s.end for doc, s in self.negatives):
             return True
         text = normalised(self.lookup.text(block.doc)[start:end].decode())
         return any(quote in text for quote in self.quotes)
@@ -230,13 +234,15 @@ def suggest_negatives(
             if len(problems) < MAX_REPORTED:
                 problems.append(rows.problem(error, index))
             continue
-        wanted = count - len(item.negatives)
+        wanted = count - len(item.negatives) - len(item.negative_places)
         new = suggester.suggest(item, pinned.spots, wanted, anywhere=anywhere)
         unplaced += not pinned.spots
         short += bool(pinned.spots) and len(new) < wanted
         suggested.append(ItemNegatives(qid=item.qid, line=raw.line, negatives=tuple(new)))
         if new:
-            listed = [*(raw.fields.get("negatives") or ()), *(negative.id for negative in new)]
+            # With its place a negative counts whatever the chunks of an index are.
+            placed = [pinner.entry(negative.id, "negatives").value for negative in new]
+            listed = [*(raw.fields.get("negatives") or ()), *placed]
             changes[index] = {**raw.fields, "negatives": listed}
     if failed:
         raise RagaugeError(problems, total=failed)

@@ -29,7 +29,13 @@ from ragauge.files.fields import (
     wrong_type,
 )
 from ragauge.formats.gold import MIGRATED_TO, Own
-from ragauge.formats.gold_evidence import entries, only_document, refuse_mixed_units, replaced
+from ragauge.formats.gold_evidence import (
+    entries,
+    negative_entries,
+    only_document,
+    refuse_mixed_units,
+    replaced,
+)
 from ragauge.formats.gold_files import (
     GoldRows,
     comments_lost,
@@ -136,13 +142,16 @@ class Pinner:
         only = only_document(row, own)
         pinned_entries: list[PinnedEntry] = []
         listed = entries(row, own)
-        refuse_mixed_units(listed, unit)
+        refuse_mixed_units([*listed, *negative_entries(row)], unit)
         for name, path, value in listed:
             pinned = self.entry(value, path, unit=unit, doc=only, frozen=frozen)
             pinned_entries.append(pinned)
             if pinned.value != value:
                 fields[name] = replaced(fields[name], path.removeprefix(name), pinned.value)
-        if unit != "byte" and pinned_entries:
+        negatives = self._negatives(row, unit, only)
+        if negatives:
+            fields["negatives"] = negatives
+        if unit != "byte" and (pinned_entries or negatives):
             del fields["unit"]  # every entry has bytes now
         return PinnedRow(
             fields,
@@ -150,6 +159,17 @@ class Pinner:
             Counter(entry.kind for entry in pinned_entries),
             tuple(entry.id for entry in pinned_entries if entry.id is not None),
         )
+
+    def _negatives(self, row: Row, unit: str, doc: str | None) -> list[Any]:
+        """The hard negatives, each with its place; an id that nobody knows stays an id."""
+        pinned: list[Any] = []
+        for _, path, value in negative_entries(row):
+            named = not isinstance(value, Mapping)
+            if named and value not in self.chunks and value not in self.lookup.blocks:
+                pinned.append(value)
+            else:
+                pinned.append(self.entry(value, path, unit=unit, doc=doc).value)
+        return pinned
 
     def entry(
         self,

@@ -144,7 +144,7 @@ def _spreads(items: Sequence[GoldItem], reaches: Sequence[Reach]) -> dict[str, S
         "documents": [len(reach.docs) for reach in reaches],
         "groups": [len(item.groups) for item in items],
         "grades": [len(item.grades) for item in items],
-        "negatives": [len(item.negatives) for item in items],
+        "negatives": [len(item.negatives) + len(item.negative_places) for item in items],
         "claims": [len(item.claims_any or ()) for item in items],
         "must contain": [len(item.must_contain) for item in items],
         "forbidden": [len(item.forbidden) for item in items],

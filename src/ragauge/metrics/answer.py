@@ -21,6 +21,7 @@ METRICS = (
         formula="1 if the item is answerable and C ∩ G ≠ ∅, else 0",
         over=populations.ANSWERED,
         better="higher",
+        version=2,
         source="WFGY example 08 (answer precision)",
         value=lambda b, k: b.answerable & b.hit,
         elsewhere="ragas and deepeval ask a model whether the answer is right; here a citation "
@@ -41,6 +42,7 @@ METRICS = (
         "scope (C ⊆ hits and C ∩ G ≠ ∅, or both empty), else 0",
         over=populations.ANSWERED,
         better="higher",
+        version=2,
         source="WFGY eval page (Precision, answered)",
         value=lambda b, k: b.creditable & b.contained & b.hit_in_scope,
         elsewhere="The claim is contained if any gold substring of at least 5 characters appears "
@@ -121,6 +123,7 @@ METRICS = (
         formula="1 if a citation is in G or lies inside the anchor section, else 0",
         over=populations.ANSWERABLE,
         better="higher",
+        version=2,
         source="WFGY chunking eval page (Coverage)",
         value=lambda b, k: b.hit | b.has(Fact.CITES_SECTION),
         elsewhere="A refusal that cites nothing counts 0. The page's pseudocode looks at the first "
@@ -147,17 +150,92 @@ METRICS = (
         title="Answers with all the strings they must have, and none they must not",
         formula="1 if every must_contain string and no forbidden string is in what was said, "
         "else 0 (after NFC; case counts unless --ignore-case)",
-        over=populations.WITH_STRINGS,
+        over=populations.WITH_ANSWER,
         better="higher",
+        version=2,
         source="kb evaluation (groundedness)",
         value=lambda b, k: b.has(Fact.STRINGS_OK),
         elsewhere="Elsewhere groundedness or faithfulness is a model's judgement of whether the "
-        "context supports the answer; this looks for known strings.",
+        "context supports the answer; this looks for known strings. An item that names none is "
+        "satisfied, as in the source; answer.groundedness_labelled leaves it out.",
         example=Example(
             {**_GOLD, "must_contain": ["null keys"], "forbidden": ["accepts"]},
             answer_row("X rejects null keys.", ["p1#2"]),
             1.0,
             "`null keys` is there, `accepts` is not: 1.",
+        ),
+    ),
+    Metric(
+        id="answer.groundedness_labelled",
+        title="Answers with all the strings they must have, of items that name any",
+        formula="1 if every must_contain string and no forbidden string is in what was said, "
+        "else 0 (after NFC; case counts unless --ignore-case)",
+        over=populations.WITH_STRINGS,
+        better="higher",
+        source="own, after the kb evaluation",
+        value=lambda b, k: b.has(Fact.STRINGS_OK),
+        elsewhere="answer.groundedness also counts items that name no strings, as satisfied.",
+        example=Example(
+            {**_GOLD, "must_contain": ["null keys"], "forbidden": ["rejects"]},
+            answer_row("X rejects null keys.", ["p1#2"]),
+            0.0,
+            "`rejects` is forbidden, and there: 0.",
+        ),
+    ),
+    Metric(
+        id="answer.exact_match",
+        title="Answers that are a reference answer, word for word",
+        formula="1 if the words of the answer are those of a reference answer, in their order, "
+        "without case, punctuation and the articles a, an, the, else 0",
+        over=populations.ANSWERED_WITH_REFERENCE,
+        better="higher",
+        source="SQuAD (exact match)",
+        value=lambda b, k: b.listed_in("exact_match"),
+        elsewhere="Of several reference answers the nearest counts. `citations: [a, b]` in the "
+        "text is no part of the answer. A long answer hardly ever matches: see answer.token_f1.",
+        example=Example(
+            {**_GOLD, "reference": "The null keys"},
+            answer_row("Null keys.", ["p1#2"]),
+            1.0,
+            "`null keys` is left of both: 1.",
+        ),
+    ),
+    Metric(
+        id="answer.token_f1",
+        binary=False,
+        title="Words that an answer shares with a reference answer: F1",
+        formula="2 · common words / (words of the answer + words of the reference answer), each "
+        "word as often as both have it, normalised as for answer.exact_match",
+        over=populations.ANSWERED_WITH_REFERENCE,
+        better="higher",
+        source="SQuAD (F1)",
+        value=lambda b, k: b.single("token_f1"),
+        elsewhere="Of several reference answers the nearest counts. Where either has no word left, "
+        "it is 1 if both have none, else 0, as in SQuAD 2.0.",
+        example=Example(
+            {**_GOLD, "reference": "No, X rejects null keys."},
+            answer_row("X rejects null values.", ["p1#2"]),
+            2 * 3 / (4 + 5),
+            "`x`, `rejects` and `null` of 4 and of 5 words: 2 · 3 / 9.",
+        ),
+    ),
+    Metric(
+        id="answer.rouge_l",
+        binary=False,
+        title="Words in order that an answer shares with a reference answer: ROUGE-L",
+        formula="2 · LCS / (words of the answer + words of the reference answer), where LCS is the "
+        "length of their longest common subsequence and words are runs of a-z and 0-9",
+        over=populations.ANSWERED_WITH_REFERENCE,
+        better="higher",
+        source="rouge-score (rougeL, F), without stemming",
+        value=lambda b, k: b.single("rouge_l"),
+        elsewhere="Of several reference answers the nearest counts. rouge-score's rougeLsum cuts "
+        "texts into lines first. Letters beyond a-z are no words there, nor here.",
+        example=Example(
+            {**_GOLD, "reference": "Null keys are rejected by X"},
+            answer_row("X: null keys are not rejected", ["p1#2"]),
+            2 * 4 / (6 + 6),
+            "`null keys are rejected` is common, in order: 2 · 4 / (6 + 6).",
         ),
     ),
 )

@@ -26,6 +26,11 @@ NEVER = np.iinfo(np.int32).max
 """The rank of what was not retrieved."""
 
 
+def _by_record(record: Ints, rank: Ints) -> Ints:
+    """One number for a record and a rank, in the order of records and then of ranks."""
+    return (record << 32) + rank
+
+
 def _fact(fact: Fact) -> cached_property[Bools]:
     return cached_property(lambda batch: batch.has(fact))
 
@@ -78,8 +83,11 @@ class Batch(Struct, frozen=True, kw_only=True, dict=True):
     has_strings = _of_item("has_strings")  # it names strings that must, or must not, be there
     has_claims = _of_item("has_claims")
     has_constraints = _of_item("has_constraints")  # locked ones
+    has_references = _of_item("has_references")  # it names reference answers
+    has_judgements = _of_item("has_judgements")  # it says of something that it is not relevant
     relevant_count = _count_of_item("relevant_count")  # |G|: its pieces of evidence
     doc_count = _count_of_item("doc_count")  # documents that are expected
+    nonrelevant_count = _count_of_item("nonrelevant_count")  # what is known to be not relevant
     group_count = _count_of_item("group_count")  # groups of evidence
     _piece_count = _count_of_item("piece_count")
 
@@ -136,6 +144,14 @@ class Batch(Struct, frozen=True, kw_only=True, dict=True):
     def span_bytes(self) -> Ints:
         """How much text the places of the evidence cover."""
         return self.gold.span_bytes[self.question]
+
+    @cached_property
+    def different_citations(self) -> Floats:
+        """|C|: the cited places where evidence has places, else the cited ids."""
+        counts = self.cited_count.astype(np.float64)
+        by_places = self.detail("cited_places")
+        counts[by_places.record] = by_places.value
+        return counts
 
     @cached_property
     def cited_relevant(self) -> Floats:
@@ -278,6 +294,26 @@ class Batch(Struct, frozen=True, kw_only=True, dict=True):
         """The rank of the first hard negative, NEVER if none was found."""
         table = self.detail("negative_rank")
         return self._first(table.record, table.key)
+
+    def judged_in_top(self, k: int) -> Ints:
+        """How many of the first k hits are judged, relevant or not."""
+        return self.relevant_hits_in_top(k) + self.detail("judged_rank").count(self.size, k)
+
+    @cached_property
+    def preferred(self) -> Floats:
+        """The sum over relevant pieces of 1 less the share of nonrelevant ones that rank above."""
+        table = self.detail("judged_rank")
+        on_scale = table.value > 0
+        order = _by_record(table.record[on_scale], table.key[on_scale])
+        order.sort()
+        record, rank = self._relevant
+        above = np.searchsorted(order, _by_record(record, rank)) - np.searchsorted(
+            order, _by_record(record, np.zeros_like(rank))
+        )
+        relevant = self.relevant_count[record]
+        judged = np.maximum(1, np.minimum(relevant, self.nonrelevant_count[record]))
+        lost = np.minimum(above, relevant) / judged
+        return totals(record, 1.0 - lost, self.size)
 
     def quantile_of(self, name: str, share: float, k: int = NEVER) -> Floats:
         """The quantile of each record's values in a sparse table with a key below k; 0 if none."""

@@ -24,6 +24,7 @@ METRICS = (
         "empty), else 0",
         over=populations.ANSWERED,
         better="higher",
+        version=2,
         source="WFGY eval page (CHR)",
         value=lambda b, k: b.hit_in_scope,
         elsewhere="WFGY example 08 means by CHR a hit among the answerable questions, whether or "
@@ -41,6 +42,7 @@ METRICS = (
         formula="1 if answered and C ∩ G ≠ ∅, else 0",
         over=populations.ANSWERABLE,
         better="higher",
+        version=2,
         source="WFGY example 08 (CHR)",
         value=lambda b, k: b.answered & b.hit,
         elsewhere="Refusing an answerable question counts 0 here and is left out of "
@@ -76,9 +78,10 @@ METRICS = (
         title="Answers that cite the right bytes",
         formula="1 if a citation and a gold span of the same document agree: the sections are "
         "equal where both are known, and the cited span lies inside the gold span widened by 30 "
-        "bytes each side and overlaps it, else 0",
+        "bytes each side and overlaps it, else 0; of several `source_spans` the union counts",
         over=populations.CITED_SPAN_LABELLED,
         better="higher",
+        version=2,
         source="WFGY chunking eval page (Citation accuracy)",
         value=lambda b, k: b.has(Fact.ACCURATE),
         elsewhere="The source says `within a 30-byte window` and no more. --citation-mode "
@@ -100,11 +103,12 @@ METRICS = (
         id="citation.precision",
         binary=False,
         title="Share of the citations that are evidence",
-        formula="|C ∩ G| / |C|, C without repeats",
+        formula="|C ∩ G| / |C|, C without repeats: ids, or cited places where evidence has places",
         over=populations.CITED_LABELLED,
         better="higher",
+        version=2,
         source="own",
-        value=lambda b, k: b.cited_relevant / np.maximum(1, b.cited_count),
+        value=lambda b, k: b.cited_relevant / np.maximum(1, b.different_citations),
         example=Example(
             {"qid": "A1", "question": "What domain?", "relevant": ["pB#1", "pB#2"]},
             answer_row("example.com", ["pB#1", "p8#3", "pB#1"]),
@@ -119,6 +123,7 @@ METRICS = (
         formula="|C ∩ G| / |G|",
         over=populations.ANSWERED_LABELLED,
         better="higher",
+        version=2,
         source="own",
         value=lambda b, k: b.cited_pieces / np.maximum(1, b.relevant_count),
         example=Example(
@@ -129,6 +134,25 @@ METRICS = (
         ),
     ),
     Metric(
+        id="citation.coverage",
+        reads_other_rows=True,
+        title="Answers without a citation that does not exist",
+        formula="1 if every citation is a known chunk (of the list of chunks, or without one among "
+        "the hits of any trace of the run), else 0; 1 without citations",
+        over=populations.GROUNDED,
+        better="higher",
+        source="kb evaluation (citation_coverage)",
+        value=lambda b, k: ~b.cited | b.has(Fact.RESOLVED),
+        elsewhere="citation.resolved asks for at least one citation; answer.coverage is whether "
+        "the evidence is cited.",
+        example=Example(
+            {"qid": "A1", "question": "What domain?", "relevant": ["pB#1"]},
+            answer_row("example.com", [], topk=["p1#2"]),
+            1.0,
+            "nothing is cited, so nothing cited is missing: 1.",
+        ),
+    ),
+    Metric(
         id="citation.resolved",
         reads_other_rows=True,
         title="Answers whose citations all exist",
@@ -136,7 +160,7 @@ METRICS = (
         "or without one among the hits of any trace of the run), else 0",
         over=populations.GROUNDED,
         better="higher",
-        source="kb evaluation (citation_coverage)",
+        source="own, after the kb evaluation",
         value=lambda b, k: b.cited & b.has(Fact.RESOLVED),
         elsewhere="citation.in_context asks for the hits of the same trace. A citation that is "
         "only a place in a document is looked for by that place.",
@@ -157,9 +181,11 @@ METRICS = (
         "section, through their lowest common ancestor in the title tree",
         over=populations.CITED_ANCHORED,
         better="lower",
+        version=2,
         source="WFGY chunking eval page (Anchor proximity)",
         value=lambda b, k: b.single("distance"),
-        elsewhere="0 is the section itself, 1 its parent or child, 2 a sibling.",
+        elsewhere="0 is the section itself, 1 its parent or child, 2 a sibling. A citation in "
+        "another document than the anchor's has no distance.",
         example=Example(
             _SPANS,
             {"qid": "A1", "answer_citations": ["S.4.2.p.Bk012", "S.4.10.p.Bk001"]},

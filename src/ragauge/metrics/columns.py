@@ -92,6 +92,9 @@ class GoldColumns(Struct, frozen=True, kw_only=True, dict=True):
     has_section: Bools
     has_negatives: Bools
     has_strings: Bools
+    has_references: Bools
+    has_judgements: Bools
+    nonrelevant_count: Column
     span_bytes: Ints
 
     def first(self, count: int) -> GoldColumns:

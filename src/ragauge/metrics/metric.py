@@ -17,7 +17,7 @@ from ragauge.stats.exact_sums import UNIT
 Values = NDArray[np.float64] | Bools
 Better = Literal["higher", "lower"]
 Quantile = Literal["median", "p90", "p95"]
-Aggregate = Literal["mean", "ratio", "share"] | Quantile
+Aggregate = Literal["mean", "ratio", "share", "sum"] | Quantile
 SHARES: dict[str, float] = {"median": 0.5, "p90": 0.9, "p95": 0.95}
 """The quantiles by name."""
 _WIDEST = 10.0
@@ -110,8 +110,9 @@ class Metric(Struct, frozen=True, kw_only=True):
     became records. Only what is in the population is used.
 
     `binary`: values are 0 or 1. `quantile`: questions are put together by that quantile, not by
-    their mean. `at_k`: the metric has a cut-off; `may_cut`: it may be given one, 0 is all hits.
-    `f1`: the ratio is an F1, twice the true positives over these and all that is positive.
+    their mean; `sums`: the values of all records are added up. `f1`: the ratio is an F1, twice the
+    true positives over these and all that is positive.
+    `at_k`: the metric has a cut-off; `may_cut`: it may be given one, 0 is all hits.
     `unit` is the number of steps in 1 that sums are exact to. Where a value is nan although the
     record is in the population, the record is excluded, and `undefined` is the reason.
 
@@ -135,6 +136,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     may_cut: bool = False
     binary: bool = True
     quantile: Quantile | None = None
+    sums: bool = False
     range: tuple[float, float] = (0.0, 1.0)
     unit: int = UNIT
     undefined: str | None = None
@@ -167,6 +169,8 @@ class Metric(Struct, frozen=True, kw_only=True):
             return "share"
         if self.ratio is not None:
             return "ratio"
+        if self.sums:
+            return "sum"
         return self.quantile or "mean"
 
 

@@ -27,6 +27,7 @@ _NEGATIVES = Requirement("no-negatives", lambda b: b.has_negatives)
 _CITED = Requirement("no-citations", lambda b: b.cited)
 _NOT_REFUSED = Requirement("refused", lambda b: ~b.refused)
 _SPANS = Requirement("no-spans", lambda b: b.span_bytes > 0)
+_JUDGED = Requirement("no-judgements", lambda b: b.has_judgements)
 _SECTION = Requirement("no-anchor", lambda b: b.has_section)
 
 TRACED = ALL.also("traced", "every record that has a trace without an error", _TRACED, _NO_ERROR)
@@ -58,6 +59,16 @@ WITH_NEGATIVES = LABELLED.also(
 WITH_NEGATIVES_AND_HITS = WITH_NEGATIVES.also(
     "labelled, with negatives and hits",
     "items with evidence and hard negatives whose trace has at least one hit",
+    _HITS,
+)
+JUDGED = LABELLED.also(
+    "labelled, judged",
+    "items with evidence and grades or hard negatives; missing and errored traces count as no hits",
+    _JUDGED,
+)
+JUDGED_WITH_HITS = JUDGED.also(
+    "labelled, judged, with hits",
+    "items with evidence and grades or hard negatives whose trace has at least one hit",
     _HITS,
 )
 DOC_LABELLED = COUNTED.also(
@@ -109,8 +120,10 @@ CITED_LABELLED = CITED.also(
 )
 CITED_ANCHORED = CITED.also(
     "anchored, cited",
-    "answers that cite something with a section, of items that name the section of the answer",
+    "answers that cite something with a section in the anchor's document, of items that name the "
+    "section of the answer",
     _SECTION,
+    Requirement("other-document", lambda b: ~b.listed_in("other_document")),
     Requirement("no-section", lambda b: b.listed_in("distance")),
 )
 CITED_SPAN_LABELLED = ANSWERED.also(
@@ -142,6 +155,23 @@ WITH_STRINGS = WITH_ANSWER.also(
     "with strings",
     "records with an answer (refusals too), of items that name strings",
     Requirement("no-strings", lambda b: b.has_strings),
+)
+ANSWERED_WITH_REFERENCE = ANSWERED.also(
+    "answered, with a reference answer",
+    "answers, of items that have a reference answer",
+    Requirement("no-reference", lambda b: b.has_references),
+)
+WITH_TOKENS = ALL.also(
+    "with tokens",
+    "records whose trace says how many tokens it took, with an error or without",
+    _TRACED,
+    Requirement("no-tokens", lambda b: b.listed_in("tokens")),
+)
+WITH_COST = ALL.also(
+    "with cost",
+    "records whose trace says what it cost, with an error or without",
+    _TRACED,
+    Requirement("no-cost", lambda b: b.listed_in("cost")),
 )
 WITH_ECHO = WITH_ANSWER.also(
     "with constraints and echo",

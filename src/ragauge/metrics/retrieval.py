@@ -21,6 +21,7 @@ _BY_DOCUMENT = {
     "question": "Which keys are refused?",
     "expected_doc_ids": ["guide.md", "api.md"],
 }
+_MANY = 1e12
 _share_at_k = partial(Metric, at_k=True, binary=False, better="higher")
 
 
@@ -243,9 +244,11 @@ METRICS = (
         id="retrieval.anchor_hit",
         at_k=True,
         title="A hit from the section that holds the answer",
-        formula="1 if one of the first k hits lies in the anchor section or below it, else 0",
+        formula="1 if one of the first k hits lies in the anchor section or below it, else 0; a "
+        "hit without a section takes that of its bytes in the corpus",
         over=populations.ANCHORED,
         better="higher",
+        version=2,
         source="WFGY chunking eval page (anchor hit)",
         value=lambda b, k: b.section_in_top(k),
         example=_ranked(
@@ -263,6 +266,7 @@ METRICS = (
         formula="|N ∩ R_k| / |R_k|",
         over=populations.WITH_NEGATIVES_AND_HITS,
         better="lower",
+        version=2,
         source="own",
         value=lambda b, k: b.detail("negative_rank").count(b.size, k) / _retrieved(b, k),
         example=_ranked(
@@ -279,6 +283,7 @@ METRICS = (
         "the worst rank), else 0",
         over=populations.WITH_NEGATIVES,
         better="lower",
+        version=2,
         source="own",
         value=lambda b, k: b.first_negative < b.first_relevant,
         example=_ranked(
@@ -286,6 +291,75 @@ METRICS = (
             1.0,
             "the negative is at rank 1, the evidence at rank 2: 1.",
             gold={**_SECTION, "negatives": ["S.4.1.p.Bk010"]},
+        ),
+    ),
+    Metric(
+        id="retrieval.bpref",
+        binary=False,
+        title="Evidence ranked above what is judged not relevant",
+        formula="1/|G| · Σ over the evidence found of 1 - min(n, |G|) / min(|N|, |G|), where N is "
+        "judged not relevant and n of it ranks above",
+        over=populations.JUDGED,
+        better="higher",
+        source="trec_eval (bpref)",
+        value=lambda b, k: _per_evidence(b.preferred, b),
+        elsewhere="Hits that nobody judged do not count, where nDCG and MAP take them for not "
+        "relevant. N are grades from 0 up to the relevance level, and hard negatives.",
+        example=_ranked(
+            ["x1", "p9#9", "p1#2", "p8#8", "p4#1"],
+            (0.5 + 0.0) / 2,
+            "above p1#2 one of 2 judged, above p4#1 both, x1 is not judged: "
+            "(1 - 1/2 + 1 - 2/2) / 2.",
+            gold={
+                "qid": "A1",
+                "question": "Which keys are refused?",
+                "grades": {"p1#2": 1, "p4#1": 1, "p9#9": 0, "p8#8": 0},
+            },
+        ),
+    ),
+    _share_at_k(
+        id="retrieval.judged",
+        title="Share of the first k hits that are judged",
+        formula="hits among the first k that are evidence, graded or a hard negative / |R_k|",
+        over=populations.JUDGED_WITH_HITS,
+        source="ir_measures (Judged@k)",
+        value=lambda b, k: b.judged_in_top(k) / _retrieved(b, k),
+        elsewhere="Not a quality: where it is low, retrieval.ndcg and retrieval.precision mostly "
+        "measure who was judged. The divisor is the number of hits up to k.",
+        example=_ranked(
+            ["p1#2", "x1", "p9#9", "x2"],
+            0.5,
+            "p1#2 is relevant, p9#9 judged not to be, x1 and x2 are not judged: 2 / 4.",
+            gold={
+                "qid": "A1",
+                "question": "Which keys are refused?",
+                "grades": {"p1#2": 1, "p4#1": 1, "p9#9": 0},
+            },
+        ),
+    ),
+    Metric(
+        id="retrieval.unjudged",
+        at_k=True,
+        binary=False,
+        sums=True,
+        range=(0.0, _MANY),
+        unit=1,
+        title="Hits that nobody judged",
+        formula="hits among the first k that are neither evidence nor graded nor a hard negative, "
+        "added up",
+        over=populations.JUDGED_WITH_HITS,
+        better="lower",
+        source="own",
+        value=lambda b, k: np.minimum(k, b.hit_count) - b.judged_in_top(k),
+        example=_ranked(
+            ["p1#2", "x1", "p9#9", "x2"],
+            2.0,
+            "x1 and x2 are not judged: 2.",
+            gold={
+                "qid": "A1",
+                "question": "Which keys are refused?",
+                "grades": {"p1#2": 1, "p4#1": 1, "p9#9": 0},
+            },
         ),
     ),
     Metric(

@@ -11,7 +11,7 @@ GOLD_SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "qid": ("qid", "q_id", "id", "query_id"),
     "question": ("question", "q", "query"),
     "paraphrases": ("paraphrases",),
-    "answerable": ("answerable",),
+    "answerable": ("answerable", "expect"),
     "relevant": ("relevant", "gold_ids", "gold_citations", "expected_chunk_ids"),
     "relevant_docs": ("relevant_docs", "expected_doc_ids", "expected_doc"),
     "places": ("gold_spans",),
@@ -21,6 +21,17 @@ GOLD_SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "negatives": ("negatives",),
     "decoy_section": ("decoy_section",),
     "claims": ("gold_claim_substr", "gold_claim", "claims_any"),
+    "references": (
+        "references",
+        "reference",
+        "reference_answer",
+        "reference_answers",
+        "ground_truth",
+        "ground_truths",
+        "expected_output",
+        "expected_answer",
+        "answers",
+    ),
     "must_contain": ("must_contain",),
     "forbidden": ("forbidden",),
     "constraints": ("constraints",),
@@ -32,7 +43,8 @@ GOLD_SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "difficulty": ("difficulty",),
     "lang": ("lang",),
 }
-"""Every name under which a gold field is read, whatever the dialect."""
+"""Every name under which a gold field is read, whatever the dialect. `answer` is none of them: in
+files that hold questions, answers and references in one row it is what the system said."""
 
 TRACE_SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "qid": ("qid", "q_id", "id", "query_id"),
@@ -42,6 +54,7 @@ TRACE_SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "turn": ("turn",),
     "hits": ("topk", "retrieved_ids", "chunks", "items", "retrieved", "hits_top_k", "hits"),
     "answer": ("answer_json", "answer"),
+    "claim": ("claim",),
     "text": ("answer_text",),
     "citations": ("citations", "answer_citations", "cited_chunks"),
     "refused": ("refused",),
@@ -52,6 +65,8 @@ TRACE_SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "lambda_state": greek_names.LAMBDA,
     "perf": ("perf",),
     "total_ms": ("latency_ms", "elapsed_ms"),
+    "tokens": ("tokens", "total_tokens", "usage", "token_usage"),
+    "cost": ("cost", "total_cost", "cost_usd"),
 }
 """Every name under which a trace field is read; hits may also stand under `retrieval`.
 
@@ -115,3 +130,12 @@ PERF_SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "reason": ("t_reason_ms",),
 }
 """The names of the times in `perf`."""
+
+USAGE_SPELLINGS: Mapping[str, tuple[str, ...]] = {
+    "total": ("total_tokens", "total", "totalTokens", "totalTokenCount"),
+    "input": ("prompt_tokens", "input_tokens", "prompt", "input", "promptTokenCount"),
+    "output": (
+        "completion_tokens", "output_tokens", "completion", "output", "candidatesTokenCount",
+    ),
+}  # fmt: skip
+"""The names in an object of tokens or costs, as the APIs of models give it."""

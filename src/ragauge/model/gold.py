@@ -30,7 +30,9 @@ class GoldItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Evidence is `relevant` (ids) and `anchors` (places). `places` are known places of the evidence
     that are no evidence of their own: they serve span metrics and citation accuracy. An absent
-    `relevant_docs` says nothing, an empty one says that no document holds an answer.
+    `relevant_docs` says nothing, an empty one says that no document holds an answer. Hard negatives
+    are `negatives` (ids) and `negative_places`, of which those without spans are quotes.
+    `references` are right answers, any of which is enough.
     """
 
     qid: str
@@ -46,9 +48,11 @@ class GoldItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     grades: dict[str, float] = {}
     anchor_section: str | None = None
     negatives: tuple[str, ...] = ()
+    negative_places: tuple[Anchor, ...] = ()
     decoy_section: str | None = None
     claims_any: tuple[str, ...] | None = None
     claim_rule: ClaimRule = "substring"
+    references: tuple[str, ...] = ()
     must_contain: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()

@@ -21,6 +21,7 @@ AGGREGATE_PHRASES = {
     "mean": "the mean over questions",
     "ratio": "one sum over the other, each question with its mean",
     "share": "one count of the run over another",
+    "sum": "the sum over all records",
     "median": "the median over questions",
     "p90": "the 90th percentile over questions",
     "p95": "the 95th percentile over questions",

@@ -17,7 +17,8 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     by          the field that joins: the id, the question's text, or the id with the text behind it
     keep        the traces that are scored: the last of a question, the last of a slot, or every one
-    refusal     `token`: only the exact token; `declared`: flags first, then the token
+    refusal     `token`: only the exact token; `declared`: flags first, then the token; `grounded`:
+                only `grounded: false`, as the source of `kb` has it
     absent      a record without an answer is excluded by name, or counts as an empty answer
     unlabelled  items without `answerable`: in no class; as unanswerable; as the source of `ship`
                 has them (counted as unanswerable, never wrong to answer); or as answerable where
@@ -35,7 +36,7 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     by: Literal["qid", "question", "either"] = "either"
     keep: Literal["last", "slot", "every"] = "slot"
-    refusal: Literal["token", "declared"] = "declared"
+    refusal: Literal["token", "declared", "grounded"] = "declared"
     absent: Literal["excluded", "empty-answer"] = "excluded"
     unlabelled: Literal["unlabelled", "unanswerable", "creditable", "by-evidence"] = "unlabelled"
     no_evidence: Literal["excluded", "recalled"] = "excluded"

@@ -86,6 +86,13 @@ class Timing(Struct, frozen=True, kw_only=True, omit_defaults=True):
     total: float | None = None
 
 
+class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a trace cost: its tokens, and money in the currency of whoever counts it."""
+
+    tokens: float | None = None
+    cost: float | None = None
+
+
 class Trace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The trace of one slot; fields that nothing reads stay in `extra`.
 
@@ -104,6 +111,7 @@ class Trace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str | None = None
     lambda_state: str | None = None
     timing: Timing | None = None
+    usage: Usage | None = None
     index: dict[str, str] = {}
     disordered: bool = False
     embedder: str | None = None

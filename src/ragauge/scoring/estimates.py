@@ -69,7 +69,7 @@ class PopulationSums(Struct, frozen=True):
 def level_estimate(metric: Metric, population: PopulationSums) -> Estimate:
     """How well the number of a metric is known."""
     tops, bottoms, groups = population.tops, population.bottoms, population.groups
-    if len(tops) == 0:
+    if len(tops) == 0 or metric.sums:  # a sum is counted, and not a sample of anything
         return Estimate()
     if metric.quantile is not None:
         return _quantile_estimate(metric.quantile, tops / bottoms, groups)

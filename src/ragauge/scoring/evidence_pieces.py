@@ -46,8 +46,9 @@ class GoldDetails(Struct, frozen=True, kw_only=True):
 
     `doc` is the only document that the item names; `scope` are the documents in which the anchor
     section is meant, none for any. `places` have spans; `wrong` are the negatives that are known
-    by a place or a quote. `quoted` says that some anchor has a quote and no spans; it is normalised
-    here.
+    by a place or a quote. `judged` are the graded ids that are not relevant, false for those with a
+    grade outside the scale from 0 to the level, which trec_eval takes for not judged. `quoted` says
+    that some anchor has a quote and no spans; it is normalised here.
     """
 
     ids: tuple[str, ...] = ()
@@ -64,6 +65,16 @@ class GoldDetails(Struct, frozen=True, kw_only=True):
     must_contain: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     quoted: bool = False
+    judged: dict[str, bool] = {}
+    references: tuple[str, ...] = ()
+
+    @property
+    def nonrelevant_count(self) -> int:
+        """How many things are known to be not relevant: judged so, or hard negatives."""
+        wrong = {*self.negatives, *(anchor.id for anchor in self.wrong)} - {None}
+        unnamed = sum(anchor.id is None for anchor in self.wrong)
+        named = {name for name, counts in self.judged.items() if counts} | wrong
+        return len(named) + unnamed
 
 
 def pieces_of(item: GoldItem, chunks: Chunks, options: Options) -> EvidencePieces:
@@ -176,7 +187,7 @@ def gold_details_of(
     places = tuple(
         a for a, counts in zip(pieces.anchors, counted, strict=True) if counts and a.spans
     )
-    wrong: tuple[Anchor, ...] = ()
+    wrong = _wrong_places(item, chunks)
     if item.places:
         for place in item.places:
             if is_effective(place, NEGATIVE_PREFIX):
@@ -184,7 +195,7 @@ def gold_details_of(
             elif place.spans and not is_effective(place):
                 places += (place,)
     anchors = tuple(map(_comparable, pieces.anchors))
-    units = {span.unit for anchor in (*places, *pieces.anchors) for span in anchor.spans}
+    units = {span.unit for anchor in (*places, *pieces.anchors, *wrong) for span in anchor.spans}
     if len(units) > 1:
         raise RagaugeError.of(
             "mixed-units",
@@ -196,6 +207,7 @@ def gold_details_of(
         split_section(item.anchor_section) if item.anchor_section is not None else (None, None)
     )
     docs = tuple(dict.fromkeys(item.relevant_docs or ()))
+    judged = _judged(item, pieces, options) if item.grades else {}
     named = documents_of(item, pieces, chunks)
     if not (
         pieces.anchors
@@ -203,9 +215,12 @@ def gold_details_of(
         or docs
         or section
         or negatives
+        or wrong
         or decoy
         or item.must_contain
         or item.forbidden
+        or item.references
+        or judged
     ):
         return None
     return GoldDetails(
@@ -224,8 +239,33 @@ def gold_details_of(
         decoy=decoy,
         must_contain=_folded(item.must_contain, options),
         forbidden=_folded(item.forbidden, options),
+        judged=judged,
+        references=item.references,
         quoted=any(not anchor.spans and anchor.quote is not None for anchor in (*anchors, *wrong)),
     )
+
+
+def _judged(item: GoldItem, pieces: EvidencePieces, options: Options) -> dict[str, bool]:
+    """The graded ids that are no evidence, and whether their grade is one of the scale."""
+    names = (*pieces.ids, *(anchor.id for anchor in pieces.anchors))
+    relevant = {name for name, counts in zip(names, pieces.relevant, strict=True) if counts}
+    return {
+        name: 0 <= grade < options.relevance_level
+        for name, grade in item.grades.items()
+        if name not in relevant
+    }
+
+
+def _wrong_places(item: GoldItem, chunks: Chunks) -> tuple[Anchor, ...]:
+    """The hard negatives that have a place or a quote; ids that the list of chunks places too.
+
+    Like evidence, so that another chunking is measured by the same text.
+    """
+    if not item.negatives and not item.negative_places:
+        return ()
+    listed = [_placed(name, chunks, {}) for name in dict.fromkeys(item.negatives)]
+    placed = [place for place in listed if isinstance(place, Anchor)]
+    return tuple(dict.fromkeys(map(_comparable, (*item.negative_places, *placed))))
 
 
 def _folded(texts: Sequence[str], options: Options) -> tuple[str, ...]:

@@ -142,7 +142,8 @@ def refuse_mixed(place: EvidencePlace, unit: str) -> None:
         )
 
 
-def _in_scope(place: EvidencePlace, details: GoldDetails) -> bool:
+def in_scope(place: EvidencePlace, details: GoldDetails) -> bool:
+    """Whether it lies in a document in which the anchor section is meant."""
     return not details.scope or any(doc in details.scope for doc in place.docs)
 
 
@@ -151,7 +152,7 @@ def in_section(place: EvidencePlace, details: GoldDetails) -> bool:
     return (
         place.section is not None
         and details.section is not None
-        and _in_scope(place, details)
+        and in_scope(place, details)
         and lies_in(place.section, details.section)
     )
 
@@ -161,24 +162,28 @@ def shares(one: EvidencePlace, other: EvidencePlace) -> bool:
     return bool(set(one.docs) & set(other.docs)) and share_half(one.spans, other.spans)
 
 
-def _within(one: Span, gold: Span, window: int) -> bool:
-    inside = one.start >= gold.start - window and one.end <= gold.end + window
-    return inside and one.start < gold.end and gold.start < one.end
+def _within(cited: Merged, gold: Merged, window: int) -> bool:
+    widened = merged((start - window, end + window) for start, end in gold)
+    return overlap(cited, widened) == size(cited) and overlap(cited, gold) > 0
 
 
-def _endpoints(one: Span, gold: Span, window: int) -> bool:
-    return abs(one.start - gold.start) <= window and abs(one.end - gold.end) <= window
+def _endpoints(cited: Merged, gold: Merged, window: int) -> bool:
+    if not cited or not gold:
+        return False
+    first, last = abs(cited[0][0] - gold[0][0]), abs(cited[-1][1] - gold[-1][1])
+    return first <= window and last <= window
 
 
-def _overlap(one: Span, gold: Span, window: int) -> bool:
-    return one.start < gold.end + window and gold.start - window < one.end
+def _overlap(cited: Merged, gold: Merged, window: int) -> bool:
+    return overlap(cited, [(start - window, end + window) for start, end in gold]) > 0
 
 
-AGREE: Mapping[CitationMode, Callable[[Span, Span, int], bool]] = {
+AGREE: Mapping[CitationMode, Callable[[Merged, Merged, int], bool]] = {
     "within": _within,
     "endpoints": _endpoints,
     "overlap": _overlap,
 }
+"""When a citation agrees with evidence; both are unions of spans."""
 
 
 class OnePlace(NamedTuple):
@@ -202,7 +207,7 @@ def only_place(details: GoldDetails) -> OnePlace | None:
     """The one place that an item asks for; None where it asks for anything else, or for more."""
     if len(details.anchors) != 1 or not details.counted[0] or details.ids or details.docs:
         return None
-    if details.section or details.decoy or details.negatives:
+    if details.section or details.decoy or details.negatives or details.wrong or details.judged:
         return None
     anchor = details.anchors[0]
     if len(anchor.spans) != 1 or not anchor.spans[0].length:

@@ -39,6 +39,7 @@ def gold_columns(
     elif rules.unlabelled == "unanswerable":
         unanswerable = refusable = refuse | unlabelled
     details = [gold_details.get(question, _NOTHING) for question in range(len(items))]
+    known = list(zip(items, details, strict=True))
     members = [
         (group, piece)
         for mine in pieces
@@ -70,11 +71,17 @@ def gold_columns(
         doc_count=_column(len(more.docs) for more in details),
         has_section=np.array([more.section is not None for more in details], np.bool_),
         has_negatives=np.array(
-            [bool(more.negatives) or more.decoy is not None for more in details], np.bool_
+            [bool(more.negatives or more.wrong) or more.decoy is not None for more in details],
+            np.bool_,
         ),
         has_strings=np.array(
             [bool(more.must_contain or more.forbidden) for more in details], np.bool_
         ),
+        has_references=np.array([bool(item.references) for item in items], np.bool_),
+        has_judgements=np.array(
+            [bool(item.grades or more.negatives or more.wrong) for item, more in known], np.bool_
+        ),
+        nonrelevant_count=_column(more.nonrelevant_count for more in details),
         span_bytes=np.array([gold_bytes(more.places) for more in details], np.int64),
     )
 
@@ -169,7 +176,7 @@ def records_of(
         slot=slot,
         # The range above, the line below: positions sort as rows do, before lines are absolute.
         position=(ranges << 32) + numbers["line"],
-        facts=_facts(columns, numbers),
+        facts=_facts(columns, numbers, by_token=rules.refusal != "grounded"),
         hits=numbers["hits"],
         cited=numbers["cited"],
         cited_relevant=numbers["cited_relevant"],
@@ -246,7 +253,9 @@ def _run_slots(partials: Sequence[Partial], ledger: Ledger) -> NDArray[np.int64]
     return np.concatenate(parts)
 
 
-def _facts(columns: Sequence[Columns], numbers: Mapping[str, NDArray[np.int32]]) -> Facts:
+def _facts(
+    columns: Sequence[Columns], numbers: Mapping[str, NDArray[np.int32]], *, by_token: bool
+) -> Facts:
     """The facts of each record: what was declared, and what reduction found."""
     flags = {
         name: np.frombuffer(b"".join(part.flags[name] for part in columns), np.bool_)
@@ -267,7 +276,7 @@ def _facts(columns: Sequence[Columns], numbers: Mapping[str, NDArray[np.int32]])
         Fact.CITED_RELEVANT: (numbers["cited_relevant"] > 0) & ~by_place,
         Fact.CONTAINED: flags["contained"],
         Fact.IN_CONTEXT: (flags["in_context"] | ~cited) & ~odd & ~placed,
-        Fact.BY_TOKEN | Fact.REFUSED: spoken & flags["token"] & ~decided,
+        Fact.BY_TOKEN | Fact.REFUSED: spoken & flags["token"] & ~decided & by_token,
     }
     if len(flags["repeated"]):
         holding[Fact.REPEATED] = flags["repeated"]

@@ -75,12 +75,13 @@ class TextFinder:
         pieces = evidence_of(item)
         every: list[str | Anchor] = [*pieces.ids, *pieces.anchors]
         counted = zip(every, pieces.relevant, strict=True)
-        texts = [self._of_piece(piece, named) for piece, counts in counted if counts]
+        texts = [self.of_piece(piece, named) for piece, counts in counted if counts]
         if any(texts) or not item.places:
             return texts
-        return [self._of_piece(place, named) for place in item.places]
+        return [self.of_piece(place, named) for place in item.places]
 
-    def _of_piece(self, piece: str | Anchor, named: TextOfId) -> str | None:
+    def of_piece(self, piece: str | Anchor, named: TextOfId) -> str | None:
+        """The text of a piece: of its id, its quote, or what the corpus has at its place."""
         if isinstance(piece, str):
             return named(piece)
         if piece.quote is not None and piece.quote.strip():
@@ -143,6 +144,11 @@ class TextsById:
     def evidence(self, item: GoldItem) -> list[str | None]:
         """The text of each piece of an item's evidence, None for one that has none."""
         return [_said(text) for text in self.texts.of_evidence(item, self.of)]
+
+    def negatives(self, item: GoldItem) -> list[str | None]:
+        """The text of each hard negative of an item, None for one that has none."""
+        every: tuple[str | Anchor, ...] = (*item.negatives, *item.negative_places)
+        return [_said(self.texts.of_piece(piece, self.of)) for piece in every]
 
     def names(self) -> list[str]:
         """All ids that may have a text, in order."""

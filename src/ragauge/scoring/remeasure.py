@@ -335,7 +335,7 @@ class _RowProblems:
 
 
 def _read(source: Source, choice: FormatChoice, problems: _RowProblems) -> Iterator[Trace]:
-    reader = RowReader(choice.dialect, own=choice.own)
+    reader = RowReader(choice.dialect, own=choice.own, sole=choice.sole)
     for line, data, cut, overlong in rows_of(source):
         row: Row | None = None
         try:

@@ -81,12 +81,16 @@ def _reason(n: int, excluded: dict[str, int]) -> str:
 
 
 def per_question(measured: QuestionSums, table: GoldTable) -> PerQuestion:
-    """The value of each metric for each question; a ratio of sums has none.
+    """The value of each metric for each question; a sum and a ratio of sums have none.
 
     Its denominator may be 0 for a question and still count in the sum, so single quotients would
     not add up to the value that is reported.
     """
-    places = [i for i, chosen in enumerate(measured.selected) if chosen.metric.aggregate != "ratio"]
+    places = [
+        i
+        for i, chosen in enumerate(measured.selected)
+        if chosen.metric.aggregate not in ("ratio", "sum")
+    ]
     values = np.full((len(places), len(table.qids)), np.nan)
     for row, place in enumerate(places):
         numbers = measured.metric(place)

@@ -223,6 +223,7 @@ def scoring_plan(
         profile=profile,
         dialect=choice.dialect,
         own=choice.own,
+        sole=choice.sole,
         k=inputs.k,
         selected=selected,
         options=options,

@@ -17,7 +17,7 @@ from msgspec import Struct
 from ragauge import registry
 from ragauge.errors import MAX_REPORTED, Place, Problem
 from ragauge.files.ranges import Range, Source
-from ragauge.formats.loaded import LoadedRows, duplicate_key_notes
+from ragauge.formats.loaded import LoadedRows, closed_name_notes, duplicate_key_notes
 from ragauge.formats.trec.qrels import Qrels
 from ragauge.formats.trec.ranks import match
 from ragauge.metrics.columns import Bools
@@ -73,6 +73,7 @@ class ScoringPlan(Struct, frozen=True, kw_only=True):
     slices: bool = True
     note_rows: bool = False
     check_keys: bool = False
+    sole: bool = False
     batch_records: int = BATCH_RECORDS
 
 
@@ -144,6 +145,7 @@ def job_of(plan: ScoringPlan, table: GoldTable, source: Source, *, stored: bool 
         measured=table.measured if table.beside else None,
         note_rows=plan.note_rows,
         check_keys=plan.check_keys,
+        sole=plan.sole,
     )
 
 
@@ -190,6 +192,7 @@ class ScoringRun:
         self.warnings: list[str] = []
         self.duplicate_keys: list[tuple[int, int, str]] = []
         self.duplicate_key_count = 0
+        self.closed: dict[str, tuple[int, int, int]] = {}
         self.crlf = False
 
     def job(self, source: Source) -> Job:
@@ -279,6 +282,9 @@ class ScoringRun:
             self.duplicate_key_count += partial.duplicate_key_count
             rows = [(index, line, message) for line, message in partial.duplicate_keys]
             self.duplicate_keys = sorted(self.duplicate_keys + rows)[:MAX_REPORTED]
+            for name, (count, line) in partial.closed.items():
+                # Ranges come from the last to the first, so the newest has the earlier line.
+                self.closed[name] = self.closed.get(name, (0,))[0] + count, index, line
             self.problem_count += partial.problem_count
             misplaced = [(index, row.line, row.problem) for row in partial.problems]
             self.problems = sorted(self.problems + misplaced, key=_place)[:MAX_REPORTED]
@@ -444,7 +450,7 @@ class ScoringRun:
 
     def _notes(self) -> list[str]:
         crlf = f"{self.trace_name}: CRLF line ends"
-        keys = [f"{self.trace_name}: {note}" for note in self.duplicate_key_notes()]
+        keys = [f"{self.trace_name}: {note}" for note in self.row_notes()]
         return [*self.warnings, *([crlf] if self.crlf and crlf not in self.warnings else []), *keys]
 
     def duplicate_key_notes(self) -> list[str]:
@@ -452,6 +458,20 @@ class ScoringRun:
         first = self.first_lines()
         places = [(first[index] + line, message) for index, line, message in self.duplicate_keys]
         return duplicate_key_notes(self.duplicate_key_count, places)
+
+    def row_notes(self) -> list[str]:
+        """What is to be said of the rows of the trace file."""
+        return [*self.duplicate_key_notes(), *self._closed_notes()]
+
+    def _closed_notes(self) -> list[str]:
+        """What is to be said of names that the profile does not read."""
+        first = self.first_lines()
+        return closed_name_notes(
+            {
+                name: (count, first[index] + line)
+                for name, (count, index, line) in self.closed.items()
+            }
+        )
 
     def _findings(self, tally: Tally, first: dict[int, int]) -> list[str]:
         counts = self.totals.labels

@@ -71,6 +71,9 @@ class MeasuredQuestions(Struct, frozen=True, kw_only=True):
         tops, bottoms = self.tops[place][inside], self.bottoms[place][inside]
         if metric.quantile is not None:
             return quantile(tops / bottoms, SHARES[metric.quantile])
+        if metric.sums:
+            amounts = tops / bottoms * self.records[place][inside]
+            return math.fsum(amounts.tolist()) if len(amounts) else None
         if self.is_mean(place):
             return exact_sums.mean(tops)
         below = math.fsum(bottoms.tolist())

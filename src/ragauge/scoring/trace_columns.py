@@ -18,7 +18,7 @@ from ragauge.model.chunk import Chunk
 from ragauge.model.error_reasons import reason_code, reason_of
 from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
-from ragauge.model.trace import Answer, SlotKey, Trace
+from ragauge.model.trace import Answer, SlotKey, Trace, Usage
 from ragauge.scoring.evidence_pieces import GoldDetails
 from ragauge.scoring.packed_texts import Cached, PackedBlock, PackedIndex, PackedLists, PackedTexts
 from ragauge.scoring.trace_details import TableBytes, TraceDetails
@@ -136,6 +136,7 @@ class Reducer:
         self.needle = needles.__getitem__
         self.evidence = Cached(keys.evidence.reader()).__getitem__
         self.declared = rules.refusal == "declared"
+        self.by_grounded = rules.refusal == "grounded"
         self.patterns = [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
         self.pending: list[Pending] = []
         self._begin()
@@ -201,12 +202,18 @@ class Reducer:
             if value is not None:
                 add(f"{name}_ms", record, 0, value)
 
+    def note_usage(self, usage: Usage) -> None:
+        """Note what the record cost that is pended next."""
+        self.detail.add_usage(self.count + len(self.pending), usage)
+
     def _declared(self, refused: bool | None, grounded: bool | None, text: str | None) -> int:
         facts = 0
         if refused is not None or grounded is not None:
             facts |= Fact.ANSWER
         if grounded is not None:
             facts |= Fact.GROUNDED_KNOWN | (Fact.GROUNDED if grounded else 0)
+        if self.by_grounded:
+            return int(facts | (Fact.BY_GROUNDED | Fact.REFUSED if grounded is False else 0))
         if not self.declared:
             return int(facts)
         if refused is not None:
@@ -222,7 +229,8 @@ class Reducer:
         """Which rules find that an answer is a refusal, as bits of `Fact`; 0 where it is none."""
         text = answer.said
         facts = self._declared(answer.refused, answer.grounded, text)
-        if not facts & _BY_TRACE and normalise(text) == REFUSAL_TOKEN:
+        by_token = not self.by_grounded and not facts & _BY_TRACE
+        if by_token and normalise(text) == REFUSAL_TOKEN:
             facts |= _BY_TOKEN
         return facts if facts & _REFUSED else 0
 

@@ -6,7 +6,7 @@ They come out as sparse tables of (record, key, value), so that records without 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from ragauge.files.fields import FieldError
@@ -15,7 +15,7 @@ from ragauge.metrics.facts import LAMBDA_STATES, Fact
 from ragauge.model.chunk import Chunk, Chunks
 from ragauge.model.gold import Anchor
 from ragauge.model.options import Options
-from ragauge.model.trace import Answer, Citation, Hit, Trace
+from ragauge.model.trace import Answer, Citation, Hit, Trace, Usage
 from ragauge.quotes import normalised
 from ragauge.scoring.evidence_pieces import GoldDetails
 from ragauge.scoring.evidence_places import (
@@ -24,6 +24,7 @@ from ragauge.scoring.evidence_places import (
     OnePlace,
     RankedPlace,
     found_at,
+    in_scope,
     in_section,
     is_negative,
     is_relevant,
@@ -32,8 +33,10 @@ from ragauge.scoring.evidence_places import (
     refuse_mixed,
     shares,
 )
-from ragauge.spans import Merged, merged, of_unit, overlap, size
-from ragauge.text import fold
+from ragauge.scoring.reference_answers import AnswerText, ReferenceAnswer
+from ragauge.scoring.section_index import SectionIndex
+from ragauge.spans import Merged, Span, merged, of_unit, overlap, size
+from ragauge.text import fold, without_citations
 
 _PLAIN = GoldDetails()
 
@@ -63,6 +66,8 @@ class TraceDetails:
         self.tables = Tables()
         self.embedders: set[str] = set()
         self.by_doc: dict[str, list[EvidencePlace]] | None = None
+        self.sections: SectionIndex | None = None
+        self.references: dict[int, tuple[ReferenceAnswer, ...]] = {}
         self.near: dict[int, frozenset[str | None] | None] = {}
         self.only: dict[int, OnePlace | None] = {}
 
@@ -80,6 +85,8 @@ class TraceDetails:
 
     def _add(self, record: int, question: int, trace: Trace, ids: Sequence[str]) -> int:
         facts = int(Fact.DISORDERED) if trace.disordered else 0
+        if trace.usage is not None:  # what failed was paid for too
+            self.add_usage(record, trace.usage)
         if trace.error is not None and not self.errors_count:
             return facts
         self._recorded(record, trace)
@@ -110,9 +117,29 @@ class TraceDetails:
             if details is not None:
                 facts |= self._cited(record, details, places)
                 facts |= self._strings(details, answer)
+                if details.references:
+                    self._compare(record, question, details, answer)
             if placed:
                 facts |= _context(places, [place for _, place in ranked], answer)
         return facts
+
+    def add_usage(self, record: int, usage: Usage) -> None:
+        """Add what a trace cost."""
+        if usage.tokens is not None:
+            self.tables.add("tokens", record, 0, usage.tokens)
+        if usage.cost is not None:
+            self.tables.add("cost", record, 0, usage.cost)
+
+    def _compare(self, record: int, question: int, details: GoldDetails, answer: Answer) -> None:
+        """Add how near an answer is to the nearest of the reference answers."""
+        if question not in self.references:
+            self.references[question] = tuple(map(ReferenceAnswer, details.references))
+        said = AnswerText(without_citations(answer.said or ""))
+        likeness = [reference.likeness(said) for reference in self.references[question]]
+        for table in ("exact_match", "token_f1", "rouge_l"):
+            best = max(getattr(one, table) for one in likeness)
+            if best:
+                self.tables.add(table, record, 0, best)
 
     def _one_place(self, record: int, question: int, trace: Trace, ids: Sequence[str]) -> bool:
         """Add the ranks of an item that asks for one place; False where that needs more steps."""
@@ -177,7 +204,8 @@ class TraceDetails:
     def _near(self, question: int, details: GoldDetails) -> frozenset[str | None] | None:
         """The documents that matter to an item, where others can only matter by ids; else None."""
         if question not in self.near:
-            narrow = not (details.section or details.decoy or details.negatives or details.quoted)
+            wrong = details.decoy or details.negatives or details.wrong
+            narrow = not (details.section or wrong or details.quoted or details.judged)
             docs = [anchor.doc for anchor in details.anchors]
             docs += details.docs
             docs += [place.doc for place in details.places if place.doc not in docs]
@@ -192,14 +220,29 @@ class TraceDetails:
         stated: tuple[str, ...] = () if doc is None else (doc,)
         if hit.path is not None:
             stated = (*stated, hit.path)
+        docs = stated or ((details.doc,) if details.doc is not None else ())
+        spans = hit.spans or (chunk.spans if chunk else ())
         return EvidencePlace(
             hit.id,
-            stated or ((details.doc,) if details.doc is not None else ()),
-            hit.section or (chunk.section if chunk else None) or parts.section,
-            hit.spans or (chunk.spans if chunk else ()),
+            docs,
+            hit.section
+            or (chunk.section if chunk else None)
+            or parts.section
+            or self._section_at(docs, spans, details),
+            spans,
             stated,
             text=_text(hit, chunk) if details.quoted else "",
         )
+
+    def _section_at(
+        self, docs: Sequence[str], spans: Sequence[Span], details: GoldDetails
+    ) -> str | None:
+        """The section that the list of chunks knows at a place; None where nobody asks for it."""
+        if not self.chunks or not spans or (details.section is None and details.decoy is None):
+            return None
+        if self.sections is None:
+            self.sections = SectionIndex(self.chunks.values())
+        return self.sections.section_at(docs, spans)
 
     def citations(
         self,
@@ -211,12 +254,11 @@ class TraceDetails:
     ) -> list[EvidencePlace]:
         """The distinct citations, each with what it says itself or the hit of the same id says.
 
-        Of a hit that is not placed, its document is all that matters.
+        One chunk that is cited at two places is two citations. Of a hit that is not placed, its
+        document is all that matters.
         """
-        places: dict[str, EvidencePlace] = {}
+        places: dict[tuple[object, ...], EvidencePlace] = {}
         for citation in answer.listed:
-            if citation.id in places:
-                continue
             rank = first.get(citation.id)
             same = None if rank is None else placed.get(rank) or _elsewhere(hits[rank])
             chunk = self.chunks.get(citation.id)
@@ -228,18 +270,21 @@ class TraceDetails:
                 docs = tuple(dict.fromkeys((*docs, *same.docs)))
             elif doc is None and details.doc is not None:
                 docs = (details.doc,)
-            places[citation.id] = EvidencePlace(
+            spans = citation.spans or (same.spans if same else ()) or (chunk.spans if chunk else ())
+            place = EvidencePlace(
                 citation.id,
                 docs,
                 citation.section
                 or (same.section if same else None)
                 or (chunk.section if chunk else None)
-                or parts.section,
-                citation.spans or (same.spans if same else ()) or (chunk.spans if chunk else ()),
+                or parts.section
+                or self._section_at(docs, spans, details),
+                spans,
                 stated=stated,
                 own=citation.spans or (chunk.spans if chunk else ()),
                 text=same.text if same else _text(None, chunk) if details.quoted else "",
             )
+            places.setdefault((place.id, place.docs, place.section, place.spans), place)
         return list(places.values())
 
     def _ranks(
@@ -255,6 +300,7 @@ class TraceDetails:
             rank_found = found_at(anchor, hits, first, single=self.single)
             if rank_found is not None:
                 add("anchor_rank", record, number, rank_found)
+        relevant = {first[name] for name in details.ids if name in first}
         if details.anchors:
             anchors = details.anchors
             if not all(details.counted):
@@ -268,6 +314,7 @@ class TraceDetails:
                     ranks.add(rank)
             for rank in sorted(ranks):
                 add("relevant_rank", record, rank, 1)
+            relevant |= ranks
         for number, doc in enumerate(details.docs):
             rank_found = next((rank for rank, hit in hits if doc in hit.stated), None)
             if rank_found is not None:
@@ -276,10 +323,28 @@ class TraceDetails:
             rank_found = next((rank for rank, hit in hits if in_section(hit, details)), None)
             if rank_found is not None:
                 add("section_rank", record, 0, rank_found)
-        if details.negatives or details.decoy is not None:
+        wrong: set[int] = set()
+        if details.negatives or details.wrong or details.decoy is not None:
             for rank, hit in hits:
                 if first[hit.id] == rank and is_negative(hit, details):
                     add("negative_rank", record, rank, 1)
+                    wrong.add(rank)
+        if wrong or details.judged:
+            self._judged(record, details, wrong, relevant, first)
+
+    def _judged(
+        self,
+        record: int,
+        details: GoldDetails,
+        wrong: Set[int],
+        relevant: Set[int],
+        first: Mapping[str, int],
+    ) -> None:
+        """The ranks of hits that are judged and not relevant; 0 for grades outside the scale."""
+        judged = {first[name]: counts for name, counts in details.judged.items() if name in first}
+        judged |= dict.fromkeys(wrong, True)
+        for rank in sorted(judged.keys() - relevant):
+            self.tables.add("judged_rank", record, rank, float(judged[rank]))
 
     def _spans(self, record: int, details: GoldDetails, hits: Sequence[RankedPlace]) -> None:
         """What each hit adds to the union of retrieved text, and to what of the gold it covers."""
@@ -327,19 +392,26 @@ class TraceDetails:
             hitting += bool(met)
             pieces |= met
         if details.anchors:
+            add("cited_places", record, 0, len(cited))
             add("cited_relevant", record, 0, hitting)
             add("cited_pieces", record, 0, len(pieces))
             facts |= Fact.CITES_DECIDED | (Fact.CITED_RELEVANT if hitting else 0)
         if details.section is not None:
             away = []
+            elsewhere = 0
             for place in cited:
                 if place.section is None:
+                    continue
+                if place.docs and not in_scope(place, details):
+                    elsewhere += 1
                     continue
                 away.append(distance(place.section, details.section))
                 if in_section(place, details):
                     facts |= Fact.CITES_SECTION
             if away:
                 add("distance", record, 0, sum(away) / len(away))
+            elif elsewhere:
+                add("other_document", record, 0, elsewhere)
         if any(self._accurate(place, anchor) for place in cited for anchor in details.places):
             facts |= Fact.ACCURATE
         if details.places and any(place.own for place in cited):
@@ -356,12 +428,10 @@ class TraceDetails:
             and section_path(cited.section) != section_path(section)
         ):
             return False
-        refuse_mixed(cited, anchor.spans[0].unit)
-        window = self.options.citation_window
-        return any(
-            one.unit == gold.unit and self.agrees(one, gold, window)
-            for one in cited.own
-            for gold in anchor.spans
+        unit = anchor.spans[0].unit
+        refuse_mixed(cited, unit)
+        return self.agrees(
+            of_unit(cited.own, unit), of_unit(anchor.spans, unit), self.options.citation_window
         )
 
     def _strings(self, details: GoldDetails, answer: Answer) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ragauge.formats.trec.qrels import Qrels
 from ragauge.formats.trec.ranks import MatchedRun
-from ragauge.metrics.columns import GoldColumns
+from ragauge.metrics.columns import GoldColumns, Ints, Sparse
 from ragauge.metrics.facts import Fact
 from ragauge.model.options import Options
 from ragauge.scoring.gold_table import GoldTable
@@ -47,6 +47,11 @@ def table_of(qrels: Qrels, options: Options) -> GoldTable:
         has_section=nobody,
         has_negatives=nobody,
         has_strings=nobody,
+        has_references=nobody,
+        has_judgements=~nobody,
+        nonrelevant_count=np.bincount(query[(grade >= 0) & ~relevant], minlength=size).astype(
+            np.int32
+        ),
         span_bytes=np.zeros(size, np.int64),
     )
     order = sorted(range(size), key=qrels.qids.__getitem__)
@@ -88,5 +93,19 @@ def records_of_run(qrels: Qrels, matched: MatchedRun, options: Options) -> Recor
         cited=none,
         cited_relevant=none,
         ranks=matched.rank[of],
-        details={},
+        details={"judged_rank": _judged_ranks(qrels, matched, question, options)},
+    )
+
+
+def _judged_ranks(qrels: Qrels, matched: MatchedRun, question: Ints, options: Options) -> Sparse:
+    """The ranks of documents that are judged and not relevant; 0 for those outside the scale."""
+    number = np.zeros(len(qrels.qids), np.int64)
+    number[question] = np.arange(len(question))
+    query = np.repeat(np.arange(len(qrels.qids)), np.diff(qrels.offsets))
+    listed = (qrels.grade < options.relevance_level) & (matched.rank >= 0) & matched.seen[query]
+    places = np.flatnonzero(listed)
+    return Sparse(
+        number[query[places]],
+        matched.rank[places].astype(np.int64),
+        (qrels.grade[places] >= 0).astype(np.float64),
     )

@@ -107,6 +107,7 @@ def validate(
                 profile=choice.profile,
                 dialect=choice.dialect,
                 own=choice.own,
+                sole=choice.sole,
                 k=choice.profile.k,
                 selected=[],
                 intervals=False,
@@ -122,7 +123,7 @@ def validate(
                 report = resolve_traces(trace_source, reducer, resolver)
                 loaded = _with(loaded, report)
                 findings.append(f"{trace_source.name} in the corpus: {report.summary()}")
-            notes = run.duplicate_key_notes()
+            notes = run.row_notes()
             checks.append(_check(trace_source, "trace", run.traces, choice, loaded, notes))
             if items:
                 findings += run.together()

@@ -122,7 +122,7 @@ def test_the_error_of_a_trace(value: object, expected: str | None) -> None:
 
 def test_what_nothing_reads_is_kept() -> None:
     """Under the names of the file, in traces and in gold."""
-    assert trace(qid="A1", note=1, cost_usd=5).extra == {"note": 1, "cost_usd": 5}
+    assert trace(qid="A1", note=1, mood=5).extra == {"note": 1, "mood": 5}
     assert gold(question="?", note=[1]).extra == {"note": [1]}
 
 

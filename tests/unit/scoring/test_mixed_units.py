@@ -61,6 +61,6 @@ def test_what_it_recorded_is_no_other_trace_s(gold: Path, tmp_path: Path, bad_fi
 def test_under_ship_the_trace_above_it_counts(gold: Path, tmp_path: Path) -> None:
     rows = [{"qid": "a", **GOOD}, {"qid": "b", **GOOD}, {"qid": "b", **IN_CHARACTERS}]
     traces = written(tmp_path / "traces.jsonl", rows)
-    scores = score(gold, traces, profile="ship", on_bad_line="skip")
+    scores = score(gold, traces, profile="ship", dialect="native", on_bad_line="skip")
     assert scores.tally.missing == 0
     assert not any("replaced" in warning for warning in scores.warnings)

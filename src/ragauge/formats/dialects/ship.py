@@ -14,6 +14,7 @@ DIALECT = Dialect(
         "question": ("question",),
         "relevant": ("gold_citations",),
         "claims": ("gold_claim_substr",),
+        "answerable": ("answerable",),
     },
     own_trace={
         "qid": ("qid", "q_id"),
@@ -21,4 +22,7 @@ DIALECT = Dialect(
         "hits": ("retrieved_ids",),
         "answer": ("answer_json",),
     },
+    # A crash that was logged as `answer_json: null` is an empty answer, whatever stands beside it.
+    sole_gold=("relevant", "claims", "answerable"),
+    sole_trace=("qid", "hits", "answer", "claim", "text", "citations"),
 )

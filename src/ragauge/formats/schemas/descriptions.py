@@ -9,7 +9,8 @@ GOLD_FIELDS = {
     "qid": "the id of the item; every item needs one",
     "question": "the question; with paraphrases only, the first of them",
     "paraphrases": "other ways to ask it",
-    "answerable": "true: it must be answered; false: it must be refused",
+    "answerable": "true: it must be answered; false: it must be refused. `expect` says the same in "
+    "a word, `answer` or `refuse`",
     "relevant": "the evidence: ids, or places in a document, `{doc, start, end}` in bytes of its "
     "text, perhaps with an `id`",
     "relevant_docs": "documents that hold the answer; in the dialect `kb` an empty list says that "
@@ -19,10 +20,13 @@ GOLD_FIELDS = {
     "facts",
     "grades": "graded relevance, an object from id to number",
     "anchor_section": "the section that holds the answer, as `S.4.2` or `guide.md#S.4.2`",
-    "negatives": "ids of hard negatives",
+    "negatives": "hard negatives: ids, places in a document, `{doc, start, end}`, or quotes, "
+    "`{doc, quote}`; `gold negatives` writes places",
     "decoy_section": "a section whose blocks are hard negatives",
     "claims": "text of which a right answer contains at least one piece. `gold_claim` is cut into "
     "phrases, the other two are taken whole; pieces under five characters never match",
+    "references": "right answers to compare what was said with: a text or several, of which the "
+    'nearest counts; `{"text": [...]}` as in SQuAD too',
     "must_contain": "strings that must all be in the answer",
     "forbidden": "strings of which none may be in the answer",
     "constraints": "sentences that the answer must echo",
@@ -45,6 +49,7 @@ TRACE_FIELDS = {
     "`section`, `offsets`, `score`, `type`, `text` and ΔS",
     "answer": "the answer: text, or an object with `claim` or `text`, `citations`, `refused`, "
     "`grounded`, `constraints_echo`",
+    "claim": "the claim of the answer",
     "text": "the answer as text",
     "citations": "the cited ids; without a list, `citations: [a, b]` inside the text is read",
     "refused": "true: the system says that this is a refusal",
@@ -57,6 +62,9 @@ TRACE_FIELDS = {
     "chaotic",
     "perf": "times of the parts: `t_retrieve_ms` and `t_reason_ms`",
     "total_ms": "the time in all, in milliseconds",
+    "tokens": "the tokens of the models: a number, or an object with a total, or with input and "
+    "output, as APIs give it",
+    "cost": "what the trace cost, in your currency: a number, or an object with a total",
 }
 
 SCORES_FIELDS = {

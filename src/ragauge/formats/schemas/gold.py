@@ -12,22 +12,41 @@ _MEMBER: Schema = parts.defined("evidence")
 _PLACE: Schema = parts.defined("place")
 _CLAIMS: Schema = {"type": ["string", "array"], "items": parts.TEXT}
 
+_ANSWERS: Schema = {"type": ["string", "number"]}
+_ANSWER: Schema = {
+    "if": {"type": "object"},
+    "then": there("text", _ANSWERS),
+    "else": _ANSWERS,
+}
+_TEXTS: Schema = {
+    "properties": {"text": {"type": ["string", "number", "array", "null"], "items": _ANSWER}}
+}
+"""Reference answers as SQuAD has them: an object with their texts, or a list of such objects."""
+
 _TYPES: dict[str, Schema] = {
     **dict.fromkeys(("qid", "anchor_section", "decoy_section"), parts.ID),
     **dict.fromkeys(("question", "type", "group", "difficulty", "lang"), parts.TEXT),
     **dict.fromkeys(("paraphrases", "claims", "must_contain", "forbidden"), parts.TEXTS),
     **dict.fromkeys(("constraints", "tags"), parts.TEXTS),
     "answerable": parts.FLAG,
+    "references": {"type": ["string", "number", "array", "object"], **_TEXTS, "items": _ANSWER},
     "relevant": {"type": "array", "items": _MEMBER},
     "relevant_docs": {**parts.WHOLE, "type": ["string", "integer", "array"], "items": parts.ID},
     "places": {"type": "array", "items": _PLACE},
     "groups": {"type": "array", "items": {"type": "array", "items": _MEMBER, "minItems": 1}},
     "grades": {"type": "object", "additionalProperties": parts.NUMBER},
-    "negatives": parts.IDS,
+    "negatives": {"type": "array", "items": parts.defined("negative")},
     "turn": parts.WHOLE,
     "unit": parts.UNIT,
 }
 """What a field may hold, by its own name; null is absence everywhere."""
+
+
+_OWN_TYPES: dict[str, Schema] = {
+    "gold_claim": _CLAIMS,
+    "expect": {"enum": ["answer", "refuse", "unlabelled"]},
+}
+"""What a name may hold where it is not what the other names of its field may."""
 
 
 def schema() -> Schema:
@@ -35,7 +54,7 @@ def schema() -> Schema:
     fields: Schema = {}
     for field, names in GOLD_SPELLINGS.items():
         for name in names:
-            kind = _CLAIMS if name == "gold_claim" else _TYPES[field]
+            kind = _OWN_TYPES.get(name, _TYPES[field])
             other = "" if name == names[0] else f"the same as `{names[0]}`: "
             fields[name] = {**optional(kind), "description": f"{other}{GOLD_FIELDS[field]}"}
     fields[DRAFT] = {
@@ -73,6 +92,12 @@ def schema() -> Schema:
                     ],
                 },
                 "else": parts.ID,
+            },
+            "negative": {
+                "description": "an id, a place in a document, or a quote",
+                "if": {"type": "object", **there("quote", parts.TEXT)},
+                "then": {**parts.PLACED, "properties": quote},
+                "else": _MEMBER,
             },
             "place": {
                 **row(quote, allOf=[in_document, parts.HAS_SPAN]),

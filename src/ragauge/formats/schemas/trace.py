@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ragauge.formats.hits import MOST_MS
+from ragauge.formats.hits import MOST_COST, MOST_MS, MOST_TOKENS
 from ragauge.formats.schemas import parts
 from ragauge.formats.schemas.descriptions import TRACE_FIELDS
 from ragauge.formats.schemas.parts import Schema, optional, row, there
@@ -15,6 +15,7 @@ from ragauge.model.field_spellings import (
     INDEX_NAMES,
     PERF_SPELLINGS,
     TRACE_SPELLINGS,
+    USAGE_SPELLINGS,
 )
 
 _MILLISECONDS: Schema = {"type": ["number", "object"], "minimum": 0, "maximum": MOST_MS}
@@ -24,10 +25,18 @@ _STATE: Schema = {"pattern": parts.words_pattern(greek_names.STATE_FORMS)}
 _CITATIONS: Schema = {"items": parts.defined("citation")}
 """A list of citations; anything else there is no citation."""
 
+
+def _amount(most: float) -> Schema:
+    number: Schema = {"minimum": 0, "maximum": most}
+    names = [name for names in USAGE_SPELLINGS.values() for name in names]
+    properties = {name: optional({"type": "number", **number}) for name in names}
+    return {"type": ["number", "object"], **number, "properties": properties}
+
+
 _TIMES = {name: optional(_MILLISECONDS) for names in PERF_SPELLINGS.values() for name in names}
 _TYPES: dict[str, Schema] = {
     **dict.fromkeys(("qid", "seed"), parts.ID),
-    **dict.fromkeys(("question", "text"), parts.TEXT),
+    **dict.fromkeys(("question", "claim", "text"), parts.TEXT),
     **dict.fromkeys(("paraphrase", "turn"), parts.WHOLE),
     **dict.fromkeys(("refused", "grounded"), parts.FLAG),
     "hits": {"type": "array", "items": parts.defined("hit")},
@@ -38,6 +47,8 @@ _TYPES: dict[str, Schema] = {
     "delta_s": parts.defined("delta"),
     "perf": {"properties": _TIMES},
     "total_ms": _MILLISECONDS,
+    "tokens": _amount(MOST_TOKENS),
+    "cost": _amount(MOST_COST),
 }
 """What a field may hold, by its own name; null is absence everywhere."""
 

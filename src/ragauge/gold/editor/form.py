@@ -17,19 +17,25 @@ from msgspec import Struct
 from ragauge.corpus.lookup import CorpusSpot, Lookup
 from ragauge.errors import RagaugeError
 from ragauge.files.atomic_write import write_atomically
-from ragauge.files.fields import FieldError, Row, as_list, meaning, pick
-from ragauge.formats.gold import DRAFT
+from ragauge.files.fields import FieldError, Row, as_id, as_list, meaning, pick
+from ragauge.formats.gold import DRAFT, expectation
 from ragauge.formats.gold_evidence import only_document, relevant_name
 from ragauge.formats.gold_files import GoldRows, read_items, without_draft, written
 from ragauge.gold.lock import Lock as GoldLock
 from ragauge.gold.pin import Pinner, frozen_texts
-from ragauge.model.field_spellings import GOLD_SPELLINGS
+from ragauge.model.field_spellings import GOLD_SPELLINGS, HIT_IDS
 from ragauge.model.gold import GoldItem
 from ragauge.spans import unit_in
 
 _RELEVANT = GOLD_SPELLINGS["relevant"]
 _EXPECT = {True: "answer", False: "refuse", None: ""}
 _ANSWERABLE = {value: answerable for answerable, value in _EXPECT.items()}
+
+
+def _negative_ids(item: GoldItem) -> tuple[str, ...]:
+    """The hard negatives that have an id, with or without a place."""
+    placed = (place.id for place in item.negative_places if place.id is not None)
+    return tuple(dict.fromkeys((*item.negatives, *placed)))
 
 
 def _put(row: dict[str, Any], name: str, value: Any) -> None:
@@ -240,12 +246,17 @@ class GoldEditor:
             qid=item.qid,
             question=question if isinstance(question, str) else "",
             paraphrases=item.paraphrases,
-            expect=_EXPECT[row.get("answerable")],
+            expect=self._expect(row),
             evidence=evidence,
-            negatives=item.negatives,
+            negatives=_negative_ids(item),
             anchor_section=item.anchor_section or "",
             draft=row.get(DRAFT) is True,
         )
+
+    def _expect(self, row: Row) -> str:
+        """What the item says is to be done; empty where it says nothing itself."""
+        name, value = self._field(row, "answerable")
+        return "" if value is None else expectation(name, value) or ""
 
     @property
     def _own(self) -> Mapping[str, tuple[str, ...]]:
@@ -287,7 +298,8 @@ class GoldEditor:
         if tuple(edit.paraphrases) != view.paraphrases:
             new["paraphrases"] = edit.paraphrases
         if edit.expect != view.expect:
-            _put(new, "answerable", _ANSWERABLE[edit.expect])
+            name = self._field(row, "answerable")[0]
+            _put(new, name, edit.expect or None if name == "expect" else _ANSWERABLE[edit.expect])
         if edit.anchor_section != view.anchor_section:
             self._check_section(edit, view)
             _put(new, self._field(row, "anchor_section")[0], edit.anchor_section or None)
@@ -295,7 +307,11 @@ class GoldEditor:
             for name in edit.negatives:
                 if name not in view.negatives:
                     self.lookup.block(name)
-            new["negatives"] = edit.negatives
+            # The form has ids; negatives that are places stay as they are.
+            placed = [entry for entry in row.get("negatives") or () if isinstance(entry, Mapping)]
+            kept = [e for e in placed if all(e.get(name) is None for name in HIT_IDS)]
+            by_id = {as_id(pick(e, HIT_IDS)[1], "negatives"): e for e in placed if e not in kept}
+            new["negatives"] = [*(by_id.get(name, name) for name in edit.negatives), *kept]
         if edit.evidence != [entry.ref for entry in view.evidence]:
             self._set_evidence(new, row, edit)
         if edit.draft:

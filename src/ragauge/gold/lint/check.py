@@ -44,9 +44,10 @@ from ragauge.gold.negatives import FARTHEST
 from ragauge.ids import distance, lies_in, split_section
 from ragauge.model.chunk import Chunk
 from ragauge.model.field_spellings import GOLD_NAMES
-from ragauge.model.gold import GoldItem
+from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.options import Options
 from ragauge.model.profile import Profile
+from ragauge.spans import in_words
 from ragauge.stats.sample_size import Size
 from ragauge.text import MIN_NEEDLE, fold, phrase_needles, some, substring_needles
 
@@ -189,10 +190,10 @@ def _contradictions(item: GoldItem, options: Options) -> Iterator[_Complaint]:
 
 
 def _relevant_negatives(item: GoldItem) -> Iterator[_Complaint]:
-    if not item.negatives and item.decoy_section is None:
+    if not (item.negatives or item.negative_places) and item.decoy_section is None:
         return
     named = {entry if isinstance(entry, str) else entry.id for entry in evidence_of(item)}
-    for name in dict.fromkeys(item.negatives):
+    for name in dict.fromkeys(map(_negative_name, negatives_of(item))):
         if name in named:
             message = f"`{name}` is both evidence and a negative"
             yield "relevant-negative", message, "remove it from one of the lists"
@@ -206,6 +207,19 @@ def _relevant_negatives(item: GoldItem) -> Iterator[_Complaint]:
                 f"`{item.anchor_section}`",
                 "name another section as decoy",
             )
+
+
+def negatives_of(item: GoldItem) -> tuple[str | Anchor, ...]:
+    """The hard negatives of an item: ids, then places and quotes."""
+    return tuple(dict.fromkeys((*item.negatives, *item.negative_places)))
+
+
+def _negative_name(negative: str | Anchor) -> str:
+    """How a negative is called: by its id, or by its place."""
+    if isinstance(negative, str):
+        return negative
+    where = in_words(negative.spans) or f"“{negative.quote}”"
+    return negative.id or " ".join(filter(None, [negative.doc, where]))
 
 
 def near_paraphrases(wordings: Sequence[str]) -> Iterator[_Complaint]:
@@ -241,8 +255,12 @@ def far_negatives(
     judged: NegativeCounts,
 ) -> Iterator[_Complaint]:
     """The negatives that are far from all sections of the answer; `section_ref` locates an id."""
-    for name in dict.fromkeys(item.negatives):
-        steps = [_steps(section_ref(name), section) for section in sections]
+    for negative in negatives_of(item):
+        name = _negative_name(negative)
+        ref = section_ref(name)
+        if isinstance(negative, Anchor):
+            ref = (negative.doc or ref[0], negative.section or ref[1])
+        steps = [_steps(ref, section) for section in sections]
         known_steps = [count for count in steps if count is not None]
         judged.negatives += 1
         if not known_steps:
@@ -341,11 +359,11 @@ def overlapping_negatives(
     item: GoldItem, reach: Reach, reach_finder: ReachFinder
 ) -> Iterator[_Complaint]:
     """Negatives that lie where the evidence lies, under another id."""
-    for name in dict.fromkeys(item.negatives):
-        if name not in item.relevant and same_place(reach_finder.spots(name), reach.places):
+    for negative in negatives_of(item):
+        if negative not in item.relevant and same_place(reach_finder.spots(negative), reach.places):
             yield (
                 "relevant-negative",
-                f"the negative `{name}` lies where the evidence lies",
+                f"the negative `{_negative_name(negative)}` lies where the evidence lies",
                 "choose another negative, or another place",
             )
 
@@ -483,7 +501,7 @@ def check(items: Sequence[GoldItem], context: LintContext, *, name: str) -> Lint
             complaints = [*item_complaints(item, context)]
             if alike:
                 complaints += near_paraphrases(texts)
-            if item.negatives:
+            if item.negatives or item.negative_places:
                 complaints += far_negatives(item, reach.sections, reach_finder.section_ref, judged)
                 if context.lookup is not None:
                     complaints += overlapping_negatives(item, reach, reach_finder)

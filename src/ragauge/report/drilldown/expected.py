@@ -120,4 +120,8 @@ def expected_pieces(
 def negatives_of(item: GoldItem) -> tuple[str, ...]:
     """The passages that are known to be wrong, and the section of a decoy."""
     decoy = () if item.decoy_section is None else (f"section {item.decoy_section}",)
-    return (*item.negatives, *decoy)
+    places = [
+        place.id or ", ".join(filter(None, [place.doc, in_words(place.spans) or place.quote]))
+        for place in item.negative_places
+    ]
+    return (*item.negatives, *places, *decoy)

@@ -22,6 +22,7 @@ class Job(Struct, frozen=True, kw_only=True):
     `measured`: questions from this number on are not measured, and their traces counted apart.
     `note_rows`: a page will show the traces, so partials bring notes on their rows.
     `check_keys`: every row is searched for keys that stand twice, which takes time.
+    `sole`: of some fields only the dialect's own names are read.
     """
 
     source: Source
@@ -42,6 +43,7 @@ class Job(Struct, frozen=True, kw_only=True):
     measured: int | None = None
     note_rows: bool = False
     check_keys: bool = False
+    sole: bool = False
 
 
 class Misplaced(Struct, frozen=True, array_like=True):
@@ -55,7 +57,8 @@ class Partial(Struct, frozen=True, kw_only=True):
     """The records of one range as columns, and what was counted on the way.
 
     `beside` counts the traces of questions that are not measured. `duplicate_keys` are the lines of
-    the first rows with a key twice, and what was found there.
+    the first rows with a key twice, and what was found there. `closed` are names that are not read,
+    each with the number of rows that have it and the line of the first.
     """
 
     range_index: int
@@ -73,3 +76,4 @@ class Partial(Struct, frozen=True, kw_only=True):
     noted: NotedRows | None = None
     duplicate_keys: tuple[tuple[int, str], ...] = ()
     duplicate_key_count: int = 0
+    closed: dict[str, tuple[int, int]] = {}

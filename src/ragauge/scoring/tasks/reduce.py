@@ -47,7 +47,7 @@ class RangeReducer:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.reader = RowReader(job.dialect, own=job.own)
+        self.reader = RowReader(job.dialect, own=job.own, sole=job.sole)
         self.reducer = Reducer(
             job.keys,
             job.rules,
@@ -60,8 +60,9 @@ class RangeReducer:
         )
         # Nothing that is scored depends on fields that nothing reads; a trace that is read in full
         # has them.
-        self.fast = FastDecoder(unread=True)
-        self.fast_in_full = FastDecoder(unread=False)
+        closed = self.reader.closed_trace
+        self.fast = FastDecoder(unread=True, closed=closed)
+        self.fast_in_full = FastDecoder(unread=False, closed=closed)
         self.pend = self.reducer.pending.append
         self.by_qid = Cached(job.keys.by_qid.last).__getitem__
         self.by_question = Cached(job.keys.by_question.only).__getitem__
@@ -91,6 +92,7 @@ class RangeReducer:
         self.problems: list[Misplaced] = []
         self.duplicate_keys: list[tuple[int, str]] = []
         self.duplicate_key_count = 0
+        self.closed: dict[str, tuple[int, int]] = {}
 
     def reduce(self, part: Range) -> Partial:
         """Reduce one range. Ranges must come in descending order."""
@@ -166,6 +168,7 @@ class RangeReducer:
             noted=noted,
             duplicate_keys=tuple(sorted(self.duplicate_keys)[:MAX_REPORTED]),
             duplicate_key_count=self.duplicate_key_count,
+            closed=self.closed,
         )
         self._begin()
         return partial
@@ -198,6 +201,8 @@ class RangeReducer:
         if not all(qids) or None in answers or any(row.text is not None for row in answers):
             return False
         if any(row.total_ms is not None or row.perf is not None for row in rows):
+            return False
+        if any(row.tokens is not None or row.cost is not None for row in rows):
             return False
         lines: Sequence[int] = range(start + len(rows) - 1, start - 1, -1)
         codes = list(map(self.by_qid, cast("list[str]", qids)))
@@ -264,6 +269,9 @@ class RangeReducer:
             timing = row.timing()
             if timing is not None:
                 self.reducer.note_times(timing.retrieve, timing.reason, timing.total)
+            usage = row.usage()
+            if usage is not None:
+                self.reducer.note_usage(usage)
             paraphrase = self.paraphrase(code, row.paraphrase, question)
             slot = slot_name(paraphrase, row.seed, row.turn)
             self.pend((code, slot, line, hits, said, citations, 0))
@@ -331,6 +339,9 @@ class RangeReducer:
         except FieldError as error:
             self._problem(error, row, line)
         else:
+            for name in self.reader.closed_names(row):
+                count, first = self.closed.get(name, (0, line))
+                self.closed[name] = count + 1, min(line, first)
             if not self.job.check_keys:
                 self._check_keys(data, line)
 
@@ -341,7 +352,8 @@ class RangeReducer:
             return
         # Which rows take the exact path may depend on the rows around them, and a count must not:
         # those that the fast path could have read are left to `validate`.
-        if not self.job.check_keys and FastDecoder(unread=True).row(data) is not None:
+        fresh = FastDecoder(unread=True, closed=self.reader.closed_trace)
+        if not self.job.check_keys and fresh.row(data) is not None:
             return
         self.duplicate_key_count += 1
         self.duplicate_keys.append((line, error.message))

@@ -285,15 +285,47 @@ def test_the_case_may_be_ignored(folder: Folder) -> None:
     assert document["options"]["ignore_case"] is True
 
 
-def test_a_refusal_with_strings_counts_too(folder: Folder) -> None:
-    """Over answers without an error, refusals included: 1 of 2; queries without strings are not."""
+def test_groundedness_is_over_all_answers_as_in_the_source(folder: Folder) -> None:
+    """Refusals count too: q1 lacks its string, q4 has it, q2 asks for none: 2 of 3.
+
+    The stricter form beside it leaves out queries without strings: 1 of 2.
+    """
     rows = [
         result("q1", [hit(1, "chunk1", "doc1")], answer("nothing found", grounded=False)),
         result("q4", [], answer("more of it", grounded=False)),
         result("q2", [], answer("whatever")),
+        {**result("q3", [], None), "error": "timeout"},
     ]
-    found = scored(folder, rows)["metrics"]["answer.groundedness"]
-    assert (found["value"], found["n"]) == (0.5, 2)
+    metrics = scored(folder, rows)["metrics"]
+    source, strict = metrics["answer.groundedness"], metrics["answer.groundedness_labelled"]
+    assert (source["value"], source["n"], source["version"]) == (0.6667, 3, 2)
+    assert (strict["value"], strict["n"]) == (0.5, 2)
+
+
+def test_an_answer_without_citations_covers_all_of_them(folder: Folder) -> None:
+    """citation_coverage is satisfied by it, citation.resolved is not: 2 of 3, and 1 of 3."""
+    rows = [
+        result("q1", [hit(1, "chunk1", "doc1")], answer("so", ("notes/doc1.md", 10, 19))),
+        result("q2", [hit(1, "chunk1", "doc1")], answer("so", ("notes/doc9.md", 10, 19))),
+        result("q4", [hit(1, "chunk1", "doc1")], answer("so")),
+    ]
+    metrics = scored(folder, rows)["metrics"]
+    assert metrics["citation.coverage"]["value"] == 0.6667
+    assert metrics["citation.resolved"]["value"] == 0.3333
+
+
+@pytest.mark.parametrize(
+    ("said", "grounded", "refused"),
+    [("not in context", True, 0.0), ("It is here.", False, 1.0), ("not in context", False, 1.0)],
+)
+def test_a_refusal_is_what_is_not_grounded(
+    folder: Folder, said: str, grounded: bool, refused: float
+) -> None:
+    """The words play no part, and neither does another flag."""
+    rows = [result("q3", [], {**answer(said, grounded=grounded), "refused": not grounded})]
+    for row in rows:
+        row["answer"]["refused"] = grounded  # the other way round
+    assert scored(folder, rows)["metrics"]["refusal.correct"]["value"] == refused
 
 
 @pytest.mark.parametrize(("grounded", "correct"), [(False, 1.0), (True, 0.0)])
