@@ -32,7 +32,7 @@ class LanguagePatterns(Struct, frozen=True, kw_only=True):
     replaces   spellings that patterns need not know, as those of contractions, and the usual ones
     stems      pieces of text of which every refusal has at least one: answers without any are not
                looked at further, which costs a hundredth of the patterns
-    whole      short answers that are refusals as they stand, matched in full
+    whole      short answers that are refusals as they stand, from their beginning to their end
     declines   the speaker declines, or an answer cannot be given
     lacks      the sources do not hold something
     unless     before one of these words, `lacks` tells of the sources; behind it, of a condition
@@ -93,6 +93,11 @@ _DECLINING = ("declines", "lacks")
 def any_of(*alternatives: str) -> re.Pattern[str]:
     """A pattern that takes any of some others."""
     return re.compile("|".join(alternatives))
+
+
+def all_of(*alternatives: str) -> re.Pattern[str]:
+    """A pattern that takes any of some others from the beginning of a text to its end."""
+    return re.compile(f"^(?:{'|'.join(alternatives)})$")
 
 
 class Clause(Struct, frozen=True):
@@ -157,7 +162,7 @@ class NaturalRefusals:
 def declines_as_a_whole(text: str, language: LanguagePatterns) -> bool:
     """Whether an answer in lower case declines, and gives no part of an answer."""
     plain = _plain(text, language)
-    if len(plain) <= 120 and language.whole.fullmatch(plain.strip(" .!()[]-–")):
+    if len(plain) <= 120 and language.whole.match(plain.strip(" .!()[]-–")):
         return True
     return _declining(clauses(plain, language))
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 
-from ragauge.scoring.refusals import LanguagePatterns, any_of
+from ragauge.scoring.refusals import LanguagePatterns, all_of, any_of
 
-_W = r"(?:[\w'/&-]+,? )"  # a word between others
+_W = r"(?:[\w'/&-]{1,30},? )"  # a word between others
 _SOURCE = (
     r"(?:contexts?|documents?|docs?|documentation|texts?|passages?|information|sources?|articles?|"
     r"excerpts?|filings?|materials?|statements?|reports?|evidence|snippets?|sections?|pages?|"
@@ -30,7 +30,7 @@ _WRITES = (
 _HOLD = (
     rf"(?:{_WRITES}|contain|provid|includ|giv|offer|cover|hold|report|answer|suppl|tell|identif|"
     r"support any|support an|relate|pertain|break down|deal with|allow me|show|present|help|have "
-    r"(?:[\w'-]+ ){0,4}?(?:information|data|details?|answers?|figures?|mention|specifics?))"
+    r"(?:[\w'-]{1,30} ){0,4}?(?:information|data|details?|answers?|figures?|mention|specifics?))"
 )
 _WRITTEN = (
     r"(?:mentioned|stated|specified|disclosed|discussed|documented|described|indicated|detailed|"
@@ -61,9 +61,7 @@ _CANNOT = (
     r"be unable)|not able|unable)"
 )
 _IS = r"(?:is|are|was|were|has been|have been|remains?|seems?|appears?)"
-_ADVERB = (
-    r"(?:directly |explicitly |specifically |clearly |currently |yet |actually |readily |\w+ly )?"
-)
+_ADVERB = r"(?:directly |explicitly |specifically |clearly |currently |yet |actually |readily |\w{1,20}ly )?"
 
 PATTERNS = LanguagePatterns(
     replaces=(
@@ -137,14 +135,14 @@ PATTERNS = LanguagePatterns(
         "beats me",
         "afraid",
     ),
-    whole=any_of(
+    whole=all_of(
         r"n ?/ ?a|n\.a|none|null|unknown|idk|dunno|no idea|nil|not sure|no answer|unanswerable|"
         r"sorry|no comment|undetermined|unclear|unspecified|nothing found|no match(?:es)?|"
         r"no answer (?:found|available|provided|possible)",
-        r"(?:the )?(?:[a-z]+ )?(?:is |was )?(?:not|un) ?(?:found|known|available|applicable|specified|"
+        r"(?:the )?(?:[a-z]{1,30} )?(?:is |was )?(?:not|un) ?(?:found|known|available|applicable|specified|"
         r"mentioned|provided|stated|given|answerable|sure|certain|clear|determined|disclosed|"
         r"listed|documented|answered|present|included)"
-        rf"(?: (?:in|by|from) (?:[a-z]+ ){{0,4}}{_SOURCE})?",
+        rf"(?: (?:in|by|from) (?:[a-z]{{1,30}} ){{0,4}}{_SOURCE})?",
         r"(?:sorry,? ?(?:but )?)?(?:no|insufficient|not enough) (?:relevant |such |further |"
         r"supporting |matching |specific )?(?:information|info|data|context|details?|"
         r"results?|mention|match(?:es)?|answer|documents?)(?: (?:was|were|is|are))?"
@@ -154,50 +152,51 @@ PATTERNS = LanguagePatterns(
     ),
     declines=any_of(
         # The speaker does not know, or cannot say.
-        r"(?<!did )\bi (?:[\w'-]+ ){0,2}?(?:cannot|could not|(?:am|was|will be|would be|have been) "
+        r"(?<!did )\b(?:i|the assistant|the model) (?:[\w'-]{1,30} ){0,2}?(?:cannot|could not|(?:am|was|will be|would be|have been) "
         r"unable|am not able|was not able|will not be able|would not be able|have not been able|"
         r"must decline|decline to|have to decline|refuse to|will not (?:answer|speculate|comment))\b",
-        rf"\b(?:we|one|us) (?:[\w'-]+ ){{0,2}}?{_CANNOT}(?: to)? (?:[\w'-]+ ){{0,2}}?{_TELL}",
-        r"\b(?:i|we) (?:[\w'-]+ ){0,2}?(?:do|did) not (?:[\w'-]+ )?(?:know|see|find|possess|recall|"
+        rf"\b(?:we|one|us) (?:[\w'-]{{1,30}} ){{0,2}}?{_CANNOT}(?: to)? (?:[\w'-]{{1,30}} ){{0,2}}?{_TELL}",
+        r"\b(?:i|we) (?:[\w'-]{1,30} ){0,2}?(?:do|did) not (?:[\w'-]{1,30} )?(?:know|see|find|possess|recall|"
         r"understand|locate|believe there)\b",
-        rf"\b(?:i|we) (?:[\w'-]+ )?(?:do|did) not (?:[\w'-]+ )?have {_W}{{0,6}}?(?:{_INFO}|that|this|"
+        rf"\b(?:i|we) (?:[\w'-]{{1,30}} )?(?:do|did) not (?:[\w'-]{{1,30}} )?have {_W}{{0,6}}?(?:{_INFO}|that|this|"
         r"it|access|knowledge|evidence|ability|capability|idea|insight|visibility|basis|material|"
         r"real-time|records?|statements?|anything|enough|opinions?)\b",
-        r"\bi am (?:[\w'-]+ ){0,2}?(?:not sure|unsure|unaware|not aware|not familiar|not certain|"
+        r"\bi am (?:[\w'-]{1,30} ){0,2}?(?:not sure|unsure|unaware|not aware|not familiar|not certain|"
         r"uncertain|not in a position|not allowed|not permitted|not comfortable|not going to|"
         r"not equipped|not programmed|not designed|not qualified|just an ai|only an ai)",
         rf"\b(?:i|we) (?:have|had) {_W}{{0,2}}?(?:no|insufficient|too little|nothing) {_W}{{0,3}}?"
         rf"(?:{_INFO}|idea|clue|knowledge|way|access|evidence|records?|basis|opinion|to go on)\b",
-        rf"\b(?:i|we|and|but|search|query|system) (?:[\w'-]+ )?(?:found|find|see|located|saw|returned) "
+        rf"\b(?:i|we|and|but|search|query|system) (?:[\w'-]{{1,30}} )?(?:found|find|see|located|saw|returned) "
         rf"(?:nothing|no {_W}{{0,2}}?{_INFO})\b|\bdid not return any\b",
         r"\b(?:and|so|but|therefore) (?:therefore )?cannot (?:find|answer|tell|say|see|determine)\b",
         rf"\b(?:i|we) (?:would|will) {_W}?(?:need|require) {_W}{{0,2}}?(?:more|additional|further|"
         r"access|the|a|to see|to know|to have)\b|\bi need (?:more|additional|further)\b",
-        r"\b(?:beyond|outside(?: of)?) (?:my|our|what i|the scope of my) ?(?:[\w'-]+ )?(?:knowledge|"
+        r"\b(?:beyond|outside(?: of)?) (?:my|our|what i|the scope of my) ?(?:[\w'-]{1,30} )?(?:knowledge|"
         r"scope|capabilit|training|expertise|can|know|ability)",
         r"\b(?:nobody|no one) knows\b|\byour guess is as good\b|\bbeats me\b|\bno (?:idea|clue)\b",
         # It cannot be told.
-        rf"\bnot (?:[\w'-]+ ){{0,2}}?(?:possible|feasible)(?: for \w+)? to (?:[\w'-]+ ){{0,2}}?{_TELL}",
-        rf"\b(?:impossible|not enough|too little|hard|difficult) to (?:[\w'-]+ )?{_TELL}"
+        rf"\bnot (?:[\w'-]{{1,30}} ){{0,2}}?(?:possible|feasible)(?: for \w{{1,30}})? to (?:[\w'-]{{1,30}} ){{0,2}}?{_TELL}",
+        rf"\b(?:impossible|not enough|too little) to (?:[\w'-]{{1,30}} ){{0,2}}?{_TELL}",
+        rf"\b(?:hard|difficult) to (?:[\w'-]{{1,30}} )?{_TELL}"
         r"(?=.{0,120}\b(?:from|based|without|with the|given|alone|whether|this|answer))",
-        rf"^(?:unable|not able) to (?:[\w'-]+ )?{_TELL}",
-        r"\b(?:cannot|could not) (?:[\w'-]+ ){0,2}?be (?:[\w'-]+ ){0,2}?(?:determined|answered|"
+        rf"^(?:unable|not able) to (?:[\w'-]{{1,30}} )?{_TELL}",
+        r"\b(?:cannot|could not) (?:[\w'-]{1,30} ){0,2}?be (?:[\w'-]{1,30} ){0,2}?(?:determined|answered|"
         r"calculated|inferred|established|ascertained|concluded|computed|verified|confirmed|"
         r"derived|deduced|assessed|drawn|known|found in|identified from|accurately)",
         rf"\b(?:insufficient|not enough|inadequate|not sufficient|too little) {_W}{{0,2}}?"
         r"(?:information|info|data|context|details?)\b",
-        r"\b(?:information|context|data|details|text|passages?|documents?)(?: [\w'-]+){0,4}? "
-        rf"{_IS} (?:[\w'-]+ )?(?:insufficient|inadequate|not enough|not sufficient|too limited|"
+        r"\b(?:information|context|data|details|text|passages?|documents?)(?: [\w'-]{1,30}){0,4}? "
+        rf"{_IS} (?:[\w'-]{{1,30}} )?(?:insufficient|inadequate|not enough|not sufficient|too limited|"
         r"too sparse|too vague)",
-        rf"\b(?:question|answer|query)(?: [\w'-]+){{0,3}}? {_IS} (?:[\w'-]+ )?(?:unanswerable|unknown|"
+        rf"\b(?:question|answer|query)(?: [\w'-]{{1,30}}){{0,3}}? {_IS} (?:[\w'-]{{1,30}} )?(?:unanswerable|unknown|"
         r"undeterminable|indeterminate|not answerable|not known|not answered|outside|beyond|"
         r"out of scope)",
-        r"\banswer(?: to (?:the|this|your|that) (?:[\w'-]+ )?question)?(?: [\w',?-]+){0,12}? (?:is|was) "
-        rf"not (?:[\w'-]+ )?{_GIVEN}\b",
-        rf"\b(?:it|this|that) {_IS} (?:[\w'-]+ )?(?:unclear|not clear|unknown|not known|outside|"
+        r"\banswer(?: to (?:the|this|your|that) (?:[\w'-]{1,30} )?question)?(?: [\w',?-]{1,30}){0,12}? (?:is|was) "
+        rf"not (?:[\w'-]{{1,30}} )?{_GIVEN}\b",
+        rf"\b(?:it|this|that) {_IS} (?:[\w'-]{{1,30}} )?(?:unclear|not clear|unknown|not known|outside|"
         r"beyond|out of scope)\b",
-        r"\bnot in (?:the )?(?:[\w'-]+ )?context\b|\bnot answerable\b|\bunanswerable\b",
-        r"\bno (?:[\w'-]+ )?(?:answer|conclusion|determination)(?: [\w'-]+){0,5}? (?:can|could) be\b",
+        r"\bnot in (?:the )?(?:[\w'-]{1,30} )?context\b|\bnot answerable\b|\bunanswerable\b",
+        r"\bno (?:[\w'-]{1,30} )?(?:answer|conclusion|determination)(?: [\w'-]{1,30}){0,5}? (?:can|could) be\b",
         r"\bno way (?:to|of) (?:know|tell|determin|be sure)",
         r"\bas an? (?:ai|language model|large language model|artificial)\b",
         r"\bmy (?:training|knowledge)(?: data)? (?:does not|only|ends|stops|is limited)",
@@ -205,39 +204,39 @@ PATTERNS = LanguagePatterns(
     lacks=any_of(
         # The sources lack it.
         rf"\b{_SOURCE}\b[^;]{{0,90}}?\b(?:(?:does|do|did|has|have|is|are|was|were) not|cannot|never|"
-        rf"nowhere|fails? to|nor (?:does|do)) (?:[\w'-]+ ){{0,4}}?{_HOLD}",
-        rf"\b(?:does|do) not (?:[\w'-]+ ){{0,3}}?{_WRITES}",
+        rf"nowhere|fails? to|nor (?:does|do)) (?:[\w'-]{{1,30}} ){{0,4}}?{_HOLD}",
+        rf"\b(?:does|do) not (?:[\w'-]{{1,30}} ){{0,3}}?{_WRITES}",
         rf"^(?:(?:but|and|however|also|or),? )?(?:(?:it|they|this|these|which) )?(?:does|do|did) not "
-        rf"(?:[\w'-]+ ){{0,3}}?{_HOLD}",
-        r"\byou (?:have|did) not (?:[\w'-]+ ){0,2}?(?:provide|given|give|share|include|specif|"
+        rf"(?:[\w'-]{{1,30}} ){{0,3}}?{_HOLD}",
+        r"\byou (?:have|did) not (?:[\w'-]{1,30} ){0,2}?(?:provide|given|give|share|include|specif|"
         r"mention|upload|attach|suppl)",
         rf"\bnone of (?:the {_W}{{0,3}}?{_SOURCE}|them|these|those|it)\b|\bneither (?:of )?(?:the )?"
-        rf"(?:[\w'-]+ )?{_SOURCE}\b|\bneither (?:is|are|was|were|of them|figure|value)\b",
+        rf"(?:[\w'-]{{1,30}} )?{_SOURCE}\b|\bneither (?:is|are|was|were|of them|figure|value)\b",
         rf"\bno {_W}{{0,2}}?{_SOURCE}\b[^;]{{0,60}}?\b(?:mention|contain|cover|address|answer|describ|"
         r"discuss|match|specif)",
-        rf"\bnothing (?:[\w'-]+ ){{0,4}}?(?:in|from) (?:the|this|these|my|our|your|them) ?{_W}{{0,3}}?"
+        rf"\bnothing (?:[\w'-]{{1,30}} ){{0,4}}?(?:in|from) (?:the|this|these|my|our|your|them) ?{_W}{{0,3}}?"
         rf"(?:{_SOURCE})?|\b(?:says?|contains?|includes?|there is|mentions?) nothing\b",
-        rf"\bthere (?:is|are|was|were) (?:[\w'-]+ )?(?:no|not any|not a|not enough) "
+        rf"\bthere (?:is|are|was|were) (?:[\w'-]{{1,30}} )?(?:no|not any|not a|not enough) "
         rf"(?!one |single |simple |easy |definitive |wrong |right ){_W}{{0,3}}?{_INFO}\b",
         rf"\bthere (?:does|do) not (?:appear|seem) to be (?:any|a|enough) {_W}{{0,3}}?{_INFO}\b",
-        rf"\bno {_W}{{0,4}}?{_INFO}\b(?: [\w'-]+){{0,12}}? (?:is|are|was|were|has been|have been|"
-        rf"could be|can be) (?:[\w'-]+ )?{_GIVEN}",
+        rf"\bno {_W}{{0,4}}?{_INFO}\b(?: [\w'-]{{1,30}}){{0,12}}? (?:is|are|was|were|has been|have been|"
+        rf"could be|can be) (?:[\w'-]{{1,30}} )?{_GIVEN}",
         rf"^(?:sorry,? )?(?:but )?no {_W}{{0,2}}?(?:information|mention|details?|reference|"
         r"documentation)\b",
         rf"\b(?:contains?|provides?|gives?|given|has|have|includes?|offers?|holds?|makes?|with|lists?) "
-        rf"no (?:[\w'-]+ ){{0,2}}?{_INFO}\b",
+        rf"no (?:[\w'-]{{1,30}} ){{0,2}}?{_INFO}\b",
         rf"\b(?:not|nowhere|never) {_ADVERB}{_WRITTEN}\b(?! to\b)",
-        rf"\b{_FACT}\b[^;]{{0,60}}? (?:is|are|was|were|has|have) not (?:been )?(?:[\w'-]+ )?{_GIVEN}\b",
-        rf"\bnot (?:[\w'-]+ ){{0,2}}?{_GIVEN} (?:in|within|from|by|on) {_W}{{0,4}}?{_SOURCE}\b",
-        rf"\bnot (?:[\w'-]+ )?(?:directly|explicitly) {_GIVEN}|\bnot (?:been )?provided\b(?=[.!]?$)",
-        rf"\b{_FACT}\b(?: [\w'-]+){{0,4}}? (?:is|are|remains?) (?:[\w'-]+ )?(?:missing|absent|unknown|"
+        rf"\b{_FACT}\b[^;]{{0,60}}? (?:is|are|was|were|has|have) not (?:been )?(?:[\w'-]{{1,30}} )?{_GIVEN}\b",
+        rf"\bnot (?:[\w'-]{{1,30}} ){{0,2}}?{_GIVEN} (?:in|within|from|by|on) {_W}{{0,4}}?{_SOURCE}\b",
+        rf"\bnot (?:[\w'-]{{1,30}} )?(?:directly|explicitly) {_GIVEN}|\bnot (?:been )?provided\b(?=[.!]?$)",
+        rf"\b{_FACT}\b(?: [\w'-]{{1,30}}){{0,4}}? (?:is|are|remains?) (?:[\w'-]{{1,30}} )?(?:missing|absent|unknown|"
         r"unclear|unspecified|unavailable|undisclosed|omitted|undocumented)\b",
         rf"\b(?:missing|absent|omitted) from (?:the|this|these) {_W}{{0,4}}?{_SOURCE}\b|"
         r"\bis unspecified\b|\bunspecified\.?$",
         rf"\b(?:lacks?|lacking|lack of|without) {_W}{{0,3}}?(?:information|data|details?|context|"
         r"specifics|figures?)\b",
         rf"\b(?:outside(?: of)?|beyond|out of) (?:the )?(?:scope|{_SOURCE})\b",
-        rf"\b(?:text|passage|document|context|excerpt|list|table) (?:\w+ ){{0,2}}?(?:cut off|ends|"
+        rf"\b(?:text|passage|document|context|excerpt|list|table) (?:\w{{1,30}} ){{0,2}}?(?:cut off|ends|"
         rf"silent)\b|\b(?:is|are) (?:silent|cut off)\b",
     ),
     unless=any_of(r"\b(?:if|when|whenever|unless|until|means that|because of)\b"),
@@ -253,15 +252,15 @@ PATTERNS = LanguagePatterns(
         r"as for|with regard to|with respect to|looking at|looking through) [^.]{0,80}$",
         r"^(?:i|we) (?:have )?(?:looked|went|gone|searched|read|reviewed|checked|understand|would "
         r"like to|wish i)\b|^the (?:question|customer|user) (?:asks|is about|wants)\b",
-        r"\b(?:we|one|you) would (?:[\w'-]+ )?(?:need|require|have to)\b|\?$|\bformula\b|=",
+        r"\b(?:we|one|you) would (?:[\w'-]{1,30} )?(?:need|require|have to)\b|\?$|\bformula\b|=",
         r"\b(?:is|are) (?:typically |usually |generally |often )?(?:calculated|computed|defined)\b",
         r"^(?:and|or|however|therefore|thus|so|but|also|additionally|instead|otherwise)$",
         rf"\b(?:provided|given|available|retrieved|supplied|above|only|attached) {_W}{{0,2}}?{_SOURCE}"
-        r"(?: [\w'-]+){0,3}? (?:only|mainly|primarily|mostly|just|merely|solely|focus|discuss|"
+        r"(?: [\w'-]{1,30}){0,3}? (?:only|mainly|primarily|mostly|just|merely|solely|focus|discuss|"
         r"mentions?|covers?|talks?|describes?|pertains?|refers?|relates?|is about|are about|deals?|"
         r"outlines?|address|includes?|contains?|lists?)(?! that)",
-        rf"^(?:while |although |though )?(?:the|these|this|those|both|source [a-z0-9]+)? ?(?:[\w'-]+ )?"
-        rf"(?:{_SOURCE}|minutes|they|it|both|source \w+) (?:[\w'-]+ )?(?:mentions?|refers? to|"
+        rf"^(?:while |although |though )?(?:the|these|this|those|both|source [a-z0-9]{{1,9}})? ?(?:[\w'-]{{1,30}} )?"
+        rf"(?:{_SOURCE}|minutes|they|it|both|source \w{{1,9}}) (?:[\w'-]{{1,30}} )?(?:mentions?|refers? to|"
         r"describes?|covers?|discuss(?:es)?|talks? about|is about|are about|focus(?:es)? on|is a|has "
         r"a (?:section|chapter|page)) (?!that\b)",
     ),
@@ -284,7 +283,7 @@ PATTERNS = LanguagePatterns(
         r"\b(?:needed?|required?|necessary|in order) to\b|\brequires?\b|\bneeds? to be\b|\bis needed\b",
         r"\b(?:more|additional|further|other) (?:information|context|details|specific|documents|"
         r"assistance|sources|questions)\b|\b(?:can|may) vary\b|\bvary depending\b|\balso known as\b",
-        r"\bis an? (?:[\w-]+ ){0,2}?(?:measure|metric|ratio|indicator)\b|\bstep-by-step\b",
+        r"\bis an? (?:[\w-]{1,30} ){0,2}?(?:measure|metric|ratio|indicator)\b|\bstep-by-step\b",
         r"\bnote that\b|\b(?:keep|bear) in mind\b|\bmy training\b|\btraining data\b|\breal-time\b|"
         r"\bup-to-date\b|\bofficial\b|\breliable\b|\binvestor relations\b|\bconfidential\b",
         r"^(?:[0-9]{1,2}[.)] |[-•*] )?(?:then |next,? |finally,? |first,? )?(?:locate|find|obtain|"
@@ -292,27 +291,29 @@ PATTERNS = LanguagePatterns(
         r"consider|access|determine|identify|gather|divide|take|go to|visit|open|get|provide|"
         r"rephrase|upload|share|send|specify)\b",
         rf"^(?:and |but |however,? |while |instead,? )?(?:the |this |these |that |those |provided |"
-        rf"given |available |retrieved |supplied |only |your |my |our |its |above |both |all )+"
-        rf"(?:[\w'-]+ ){{0,3}}?{_SOURCE}(?: [\w'-]+){{0,3}}? (?:only|mainly|primarily|mostly|just|"
+        rf"given |available |retrieved |supplied |only |your |my |our |its |above |both |all ){{1,4}}"
+        rf"(?:[\w'-]{{1,30}} ){{0,3}}?{_SOURCE}(?: [\w'-]{{1,30}}){{0,3}}? (?:only|mainly|primarily|mostly|just|"
         r"instead|merely|solely|simply|focus|discuss|mentions?|provides?|contains?|includes?|"
         r"covers?|talks?|describes?|pertains?|refers?|relates?|is about|are about|deals?|outlines?|"
         r"addresses|lists?|given|concerns?|lays? out|you|appears? to be)\b(?! that\b)",
         r"^(?:it|they|these|this|those|that|which|instead|what),? (?:only|mainly|primarily|mostly|"
         r"just|merely|instead|focus|discuss|covers?|talks?|describes?|pertains?|deals?|is about|"
         r"are about|relates?|it only|they only)",
+        r"^(?:however,? |but )?in general\b|\brefers to\b|\bmeasures (?:a|an|the|how)\b",
+        r"\b(?:may|might|can|could) (?:include|vary|affect|reduce|impact|be (?:influenced|affected|"
+        r"driven|considered))\b|\b(?:details|years?|data|information) (?:given|provided|available)\b",
         r"^(?:where|here's how|here is how|here are the steps|steps?)\b",
-        r"^(?:this|that|these|such|the) (?:[\w'-]+ ){0,5}?(?:may|might|could|would|can|should) be\b",
-        r"\bthe only [\w' -]{1,40} (?:mentioned|listed|provided|available|discussed)\b",
+        r"^(?:this|that|these|such|the) (?:[\w'-]{1,30} ){0,5}?(?:may|might|could|would|can|should) be\b",
+        r"\bthe (?:only|latest|most recent) [\w' -]{1,40} (?:mentioned|listed|provided|available|discussed)\b",
     ),
     turns=any_of(
         r"(?:however|but|nevertheless|nonetheless|that said|still|yet|although|though|while|despite|"
-        r"based on|according to|in general|instead|it is likely|probably|perhaps)\b"
+        r"based on|according to|instead|it is likely|probably|perhaps)\b"
     ),
     concludes=any_of(
         r"(?:and |so |but |however,? )?(?:i )?(?:therefore|thus|hence|consequently|as such|"
         r"as a result|accordingly|so|without|since|because|given|for this reason|in conclusion|"
-        r"in summary|overall|due to|to summarize|based on|with the|from the|however|unfortunately|"
-        r"but|as the|as there|as it stands)\b"
+        r"in summary|overall|due to|to summarize|as the|as there|as it stands)\b"
     ),
     results=any_of(
         r"(?:and |so |but |however,? )?(?:therefore|thus|hence|consequently|in summary|overall|"
@@ -320,7 +321,8 @@ PATTERNS = LanguagePatterns(
     ),
     supposes=any_of(
         r"(?:[0-9]{1,2}[.)] |[-•*] )?(?:for example|for instance|e\.g\.|if|once|assuming|suppose|"
-        r"let's say|say|an (?:increase|decrease))\b"
+        r"let's say|say|an (?:increase|decrease)|in general|generally)\b|an? (?:[\w-]{1,30} ){1,3}(?:of|above|"
+        r"below|greater|higher|lower)\b"
     ),
     answers=any_of(
         r"\b(?:we|i|one|it) can (?:be )?(?:reasonably )?(?:infer|conclude|deduce|assume|estimate)",
@@ -334,7 +336,7 @@ PATTERNS = LanguagePatterns(
     ),
     splits=re.compile(
         r",? (?:but|however|although|though|nevertheless|nonetheless)\b,? "
-        r"|, (?:so|yet|and) (?=(?:i|it|there|the|this|we|you)\b)| [–—] "
+        r"|, (?:so|yet|and) (?=(?:i|it|there|we|you|they)\b)|, so (?=(?:the|this)\b)| [–—] "
     ),
     concedes=re.compile(r"^(?:while|although|though|even though|whereas) [^,]{1,160}, "),
 )
