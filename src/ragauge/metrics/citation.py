@@ -19,6 +19,7 @@ _SPANS = {
 METRICS = (
     Metric(
         id="citation.hit_rate",
+        version=2,
         title="Answers whose citations hit, in scope",
         formula="1 if the item is not to be refused, C ⊆ hits, and C ∩ G ≠ ∅ (or both are "
         "empty), else 0",
@@ -37,6 +38,7 @@ METRICS = (
     ),
     Metric(
         id="citation.hit_rate_answerable",
+        version=2,
         title="Answerable questions answered with a hit",
         formula="1 if answered and C ∩ G ≠ ∅, else 0",
         over=populations.ANSWERABLE,
@@ -73,6 +75,7 @@ METRICS = (
     ),
     Metric(
         id="citation.accuracy",
+        version=2,
         title="Answers that cite the right bytes",
         formula="1 if a citation and a gold span of the same document agree: the sections are "
         "equal where both are known, and the cited span lies inside the gold span widened by 30 "
@@ -114,6 +117,7 @@ METRICS = (
     ),
     Metric(
         id="citation.recall",
+        version=2,
         binary=False,
         title="Share of the evidence that is cited",
         formula="|C ∩ G| / |G|",
@@ -130,6 +134,7 @@ METRICS = (
     ),
     Metric(
         id="citation.resolved",
+        version=2,
         reads_other_rows=True,
         title="Answers whose citations all exist",
         formula="1 if there are citations and every one is a known chunk (of the list of chunks, "

@@ -31,6 +31,7 @@ class GoldItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     Evidence is `relevant` (ids) and `anchors` (places). `places` are known places of the evidence
     that are no evidence of their own: they serve span metrics and citation accuracy. An absent
     `relevant_docs` says nothing, an empty one says that no document holds an answer.
+    `references` are right answers, any of which is enough.
     """
 
     qid: str
@@ -49,6 +50,7 @@ class GoldItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     decoy_section: str | None = None
     claims_any: tuple[str, ...] | None = None
     claim_rule: ClaimRule = "substring"
+    references: tuple[str, ...] = ()
     must_contain: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()

@@ -18,9 +18,18 @@ from ragauge.model.profile import JoinRules, Profile
 from ragauge.scoring.evidence_pieces import EvidencePieces, documents_of, gold_details_of, pieces_of
 from ragauge.scoring.join import gold_columns
 from ragauge.scoring.trace_columns import GoldKeys, gold_keys
+from ragauge.text import plain, short_claims
 
+_MOST_NAMED = 5
 SLICES = ("type", "tag", "section", "document", "language", "difficulty")
 """The dimensions by which questions are grouped."""
+
+
+class UnmatchedClaims(Struct, frozen=True):
+    """Claims that can never match, because they are too short: how many, and the first of them."""
+
+    count: int
+    first: tuple[str, ...]
 
 
 class GoldTable(Struct, frozen=True, kw_only=True):
@@ -45,6 +54,7 @@ class GoldTable(Struct, frozen=True, kw_only=True):
     slices: Mapping[str, Mapping[str, Ints]]
     chunks: dict[str, Chunk] = {}
     beside: int = 0
+    unmatched_claims: UnmatchedClaims | None = None
 
     @property
     def measured(self) -> int:
@@ -112,7 +122,7 @@ def gold_table(
         lines=[item.line for item in unique],
         identity=np.array(order, np.int64),
         columns=gold_columns(unique, pieces, details, rules),
-        keys=gold_keys(unique, pieces, details),
+        keys=gold_keys(unique, pieces, details, rules),
         by_qid={item.qid: code for code, item in enumerate(unique) if item.turn is None},
         by_turn=by_turn,
         by_question=_by_question(unique, rules),
@@ -125,7 +135,22 @@ def gold_table(
         else {},
         chunks=chunks,
         beside=len(unique) - measured,
+        unmatched_claims=_unmatched_claims([unique[question] for question in order])
+        if rules.short_claims == "never"
+        else None,
     )
+
+
+def _unmatched_claims(items: Iterable[GoldItem]) -> UnmatchedClaims | None:
+    count = 0
+    first: list[str] = []
+    for item in items:
+        for claim in item.claims_any or ():
+            if short_claims([claim]):
+                count += 1
+                if count <= _MOST_NAMED:
+                    first.append(f"`{plain(claim)}` ({plain(item.qid)})")
+    return UnmatchedClaims(count, tuple(first)) if count else None
 
 
 def _identity(item: GoldItem) -> tuple[str, int, str]:

@@ -22,9 +22,6 @@ VERSION = 1
 """The version of the rules below and of the patterns of all languages: it grows when they change,
 and so do the versions of the metrics that depend on refusals."""
 
-LANGUAGES = ("en", "de", "fr", "es")
-"""The languages that have patterns."""
-
 
 class LanguagePatterns(Struct, frozen=True, kw_only=True):
     """How a language declines. Patterns are searched in lower-case clauses.
@@ -79,7 +76,17 @@ _BLANKS = re.compile(r"[ \t\r\f\v\u00a0\u202f]+")
 _ITEM = re.compile(r"[0-9]{1,2}[.)] |[a-z]\) |[-•*] ")
 _WORD = re.compile(r"[^\W_]")
 _QUOTES = str.maketrans(
-    {"’": "'", "‘": "'", "´": "'", "…": ".", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'}
+    {
+        "’": "'",
+        "\u2018": "'",
+        "\u00b4": "'",
+        "…": ".",
+        "“": '"',
+        "”": '"',
+        "„": '"',
+        "«": '"',
+        "»": '"',
+    }
 )
 
 _MOST = 20_000
@@ -186,6 +193,7 @@ def _plain(text: str, language: LanguagePatterns) -> str:
 def clauses(plain: str, language: LanguagePatterns) -> list[Clause]:
     """The clauses of an answer, each with what it does."""
     parts: list[Clause] = []
+    declined = False
     for whole in _SENTENCE.split(plain):
         sentence = language.concedes.sub("", whole, 1)
         before = 0
@@ -195,11 +203,16 @@ def clauses(plain: str, language: LanguagePatterns) -> list[Clause]:
             before = cut
             if not _WORD.search(part):
                 continue
-            parts.append(_clause(part, language, parts))
+            # Items of a list do what the sentence before the list does.
+            in_aside = bool(parts) and parts[-1].kind == "aside" and bool(_ITEM.match(part))
+            clause = _clause(part, language, declined=declined, in_aside=in_aside)
+            declined = declined or clause.kind in _DECLINING
+            parts.append(clause)
     return parts
 
 
-def _clause(part: str, language: LanguagePatterns, before: Sequence[Clause]) -> Clause:
+def _clause(part: str, language: LanguagePatterns, *, declined: bool, in_aside: bool) -> Clause:
+    """A clause with what it does; `declined`: one before it declines."""
     supposes = language.supposes.match(part) is not None
     answers = not supposes and language.answers.search(part) is not None
     kind = "says"
@@ -211,12 +224,8 @@ def _clause(part: str, language: LanguagePatterns, before: Sequence[Clause]) -> 
         kind = "declines"
     elif _lacks(part, language):
         kind = "lacks"
-    elif language.opens.search(part):
+    elif in_aside or language.opens.search(part) or (declined and language.asides.search(part)):
         kind = "aside"
-    elif any(clause.kind in _DECLINING for clause in before) and language.asides.search(part):
-        kind = "aside"
-    elif _ITEM.match(part) and before and before[-1].kind == "aside":
-        kind = "aside"  # items of a list do what the sentence before the list does
     if kind == "says" and language.results.match(part):
         answers = True
     return Clause(

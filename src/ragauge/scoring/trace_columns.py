@@ -7,7 +7,7 @@ are plain arrays: a worker needs neither numpy nor the metrics.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from operator import contains
 from struct import pack
 
@@ -21,8 +21,16 @@ from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Answer, SlotKey, Trace
 from ragauge.scoring.evidence_pieces import EvidencePieces, GoldDetails
+from ragauge.scoring.refusals import NaturalRefusals
 from ragauge.scoring.trace_details import TableBytes, TraceDetails
-from ragauge.text import REFUSAL_TOKEN, normalise, phrase_needles, substring_needles
+from ragauge.text import (
+    REFUSAL_TOKEN,
+    contains_word,
+    normalise,
+    phrase_needles,
+    short_claims,
+    substring_needles,
+)
 
 
 class GoldKeys(Struct, frozen=True, kw_only=True):
@@ -31,7 +39,9 @@ class GoldKeys(Struct, frozen=True, kw_only=True):
     `evidence` are the pieces known by id alone; `counted` says for items in which not all of them
     are relevant which are. `needle` is the first needle of an item, or empty; `more` holds the
     other needles of items that have several. Lists side by side, because the inner steps map over
-    them. `details` are those of items whose evidence is more than ids.
+    them. `details` are those of items whose evidence is more than ids. `short` holds the claims
+    that are sought as whole words, `references` the right answers in the form that answers are
+    compared in. `to_refuse` are the items whose claims and references describe a refusal.
     """
 
     evidence: list[tuple[str, ...]]
@@ -40,6 +50,9 @@ class GoldKeys(Struct, frozen=True, kw_only=True):
     constraints: list[frozenset[str]]
     counted: dict[int, tuple[str, ...]] = {}
     details: dict[int, GoldDetails] = {}
+    short: dict[int, tuple[str, ...]] = {}
+    references: dict[int, tuple[str, ...]] = {}
+    to_refuse: frozenset[int] = frozenset()
 
 
 _NEVER = "\ud800"
@@ -53,20 +66,42 @@ _SHORT = 32
 _REFUSED = int(Fact.REFUSED)
 _BY_TRACE = int(Fact.BY_FLAG | Fact.BY_GROUNDED)
 _BY_TOKEN = int(Fact.BY_TOKEN | Fact.REFUSED)
+_BY_PATTERN = int(Fact.BY_PATTERN | Fact.REFUSED)
+_BY_NATURAL = int(Fact.BY_NATURAL | Fact.REFUSED)
 
 
 def gold_keys(
-    items: Iterable[GoldItem], pieces: Sequence[EvidencePieces], details: Mapping[int, GoldDetails]
+    items: Sequence[GoldItem],
+    pieces: Sequence[EvidencePieces],
+    details: Mapping[int, GoldDetails],
+    rules: JoinRules,
 ) -> GoldKeys:
     """Prepare gold items for reduction."""
     keys = GoldKeys(
-        evidence=[], needle=[], more={}, constraints=[], counted={}, details=dict(details)
+        evidence=[],
+        needle=[],
+        more={},
+        constraints=[],
+        counted={},
+        details=dict(details),
+        short={},
+        references={},
+        to_refuse=frozenset(
+            question
+            for question, item in enumerate(items)
+            if item.expect == "refuse" and (item.claims_any or item.references)
+        ),
     )
     for question, item in enumerate(items):
         needles: tuple[str, ...] = ()
         if item.claims_any:
             by_phrase = item.claim_rule == "phrase"
             needles = (phrase_needles if by_phrase else substring_needles)(item.claims_any)
+            words = short_claims(item.claims_any) if rules.short_claims == "words" else ()
+            if words:
+                keys.short[question] = words
+        if item.references:
+            keys.references[question] = tuple(map(_as_compared, item.references))
         mine = pieces[question]
         keys.evidence.append(mine.ids)
         if mine.ids and not all(mine.relevant[: len(mine.ids)]):
@@ -82,6 +117,11 @@ def gold_keys(
             else _NONE
         )
     return keys
+
+
+def _as_compared(text: str) -> str:
+    """A text in which neither blanks, case nor a full stop at the end matter."""
+    return " ".join(text.lower().split()).rstrip(" .!")
 
 
 class Columns(Struct, frozen=True, kw_only=True):
@@ -109,6 +149,13 @@ Pending = tuple[int, SlotName, int, Sequence[str], str | None, Sequence[str] | N
 """A record before reduction: question, slot, line, hit ids, what was said, citations, facts."""
 
 
+def refusal_rule(rules: JoinRules, options: Options) -> str:
+    """What counts as a refusal: as the user says, as configured patterns imply, or the profile."""
+    if options.refusal_rule is not None:
+        return options.refusal_rule
+    return "natural" if options.refusal_patterns else rules.refusal
+
+
 class Reducer:
     """Turns traces into columns for one gold set under one profile's rules.
 
@@ -121,7 +168,6 @@ class Reducer:
         keys: GoldKeys,
         rules: JoinRules,
         *,
-        patterns: Iterable[str] = (),
         count_repeats: bool = False,
         note_open: bool = False,
         chunks: Mapping[str, Chunk] | None = None,
@@ -139,8 +185,11 @@ class Reducer:
         self.count_repeats = count_repeats
         self.note_open = note_open
         self.needle = [needle or _NEVER for needle in keys.needle]
-        self.declared = rules.refusal == "declared"
-        self.patterns = [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
+        self.rule = refusal_rule(rules, options)
+        self.patterns = [re.compile(pattern, re.IGNORECASE) for pattern in options.refusal_patterns]
+        # Where only the token counts, what reads like a refusal is looked for and reported.
+        languages = () if self.rule == "grounded" else options.refusal_languages
+        self.natural = NaturalRefusals(languages)
         self.pending: list[Pending] = []
         self._begin()
 
@@ -179,7 +228,7 @@ class Reducer:
             self._note_error(trace.error)
         if answer is not None:
             text, citations = answer.said, answer.citations
-            facts |= self._declared(answer.refused, answer.grounded, text)
+            facts |= self._declared(answer.refused, answer.grounded)
             if answer.odd_citations:
                 facts |= Fact.ODD_CITATIONS
             if answer.constraints_echo is not None:
@@ -205,33 +254,77 @@ class Reducer:
             if value is not None:
                 add(f"{name}_ms", record, 0, value)
 
-    def _declared(self, refused: bool | None, grounded: bool | None, text: str | None) -> int:
+    def _declared(self, refused: bool | None, grounded: bool | None) -> int:
+        """What the flags of an answer say. A flag alone decides, both ways."""
         facts = 0
         if refused is not None or grounded is not None:
             facts |= Fact.ANSWER
         if grounded is not None:
             facts |= Fact.GROUNDED_KNOWN | (Fact.GROUNDED if grounded else 0)
-        if not self.declared:
-            return int(facts)
-        if refused is not None:
+        says_refused = refused if refused is not None else grounded is False
+        if self.rule == "token":
+            facts |= Fact.SAYS_REFUSED if says_refused else 0
+        elif self.rule == "grounded":
+            facts |= Fact.BY_GROUNDED | Fact.REFUSED if grounded is False else 0
+        elif refused is not None:
             # BY_FLAG alone, without REFUSED: the trace says that this is no refusal.
             facts |= Fact.BY_FLAG | (Fact.REFUSED if refused else 0)
-        elif grounded is False:
-            facts |= Fact.BY_GROUNDED | Fact.REFUSED
-        elif normalise(text) != REFUSAL_TOKEN and self._matches(text or ""):
-            facts |= Fact.BY_PATTERN | Fact.REFUSED
+        elif grounded is not None:
+            facts |= Fact.BY_GROUNDED | (0 if grounded else Fact.REFUSED)
         return int(facts)
 
-    def refusal(self, answer: Answer) -> int:
+    def refusal(self, question: int, answer: Answer) -> int:
         """Which rules find that an answer is a refusal, as bits of `Fact`; 0 where it is none."""
-        text = answer.said
-        facts = self._declared(answer.refused, answer.grounded, text)
-        if not facts & _BY_TRACE and normalise(text) == REFUSAL_TOKEN:
-            facts |= _BY_TOKEN
+        facts = self._declared(answer.refused, answer.grounded)
+        if not facts & _BY_TRACE and answer.said is not None and self.rule != "grounded":
+            text = normalise(answer.said)
+            if text == REFUSAL_TOKEN:
+                facts |= _BY_TOKEN
+            elif self._matches(answer.said):
+                facts |= _BY_PATTERN
+            elif self.rule == "natural" and self._natural([question], [text])[0]:
+                facts |= _BY_NATURAL
         return facts if facts & _REFUSED else 0
 
     def _matches(self, text: str) -> bool:
         return any(pattern.search(text) for pattern in self.patterns)
+
+    def _natural(
+        self, questions: Sequence[int], texts: Sequence[str], contained: Sequence[int] | None = None
+    ) -> bytes:
+        """Which texts, in lower case, decline as a whole.
+
+        One that contains a claim of its item or equals its reference is an answer, however it
+        reads, unless the item is to be refused: then these say how.
+        """
+        declining = bytearray(self.natural.find(texts))
+        if not any(declining):
+            return bytes(declining)
+        keys = self.keys
+        if contained is None:
+            contained = self._contained(questions, texts)
+        for place, declines in enumerate(declining):
+            question = questions[place]
+            if declines and question not in keys.to_refuse:
+                references = keys.references.get(question, ())
+                is_right = contained[place] or _as_compared(texts[place]) in references
+                declining[place] = not is_right
+        return bytes(declining)
+
+    def _contained(self, questions: Sequence[int], texts: Sequence[str]) -> bytearray:
+        """Which texts, in lower case, contain a claim of their item."""
+        needle, more, short = self.needle, self.keys.more, self.keys.short
+        contained = bytearray(map(contains, texts, [needle[question] for question in questions]))
+        if more and not more.keys().isdisjoint(questions):
+            for place, question in enumerate(questions):
+                if question in more and not contained[place]:
+                    contained[place] = any(one in texts[place] for one in more[question])
+        if short and not short.keys().isdisjoint(questions):
+            for place, question in enumerate(questions):
+                if question in short and not contained[place]:
+                    text = texts[place]
+                    contained[place] = any(contains_word(text, word) for word in short[question])
+        return contained
 
     def flush(self) -> None:
         """Reduce the records that are pending."""
@@ -255,7 +348,7 @@ class Reducer:
         Steps that nearly every record takes are one call of a built-in over all of them; what few
         records need, as several citations or needles, is a loop over those few.
         """
-        every, needle, slot_codes = self.keys.evidence, self.needle, self.slots
+        every, slot_codes = self.keys.evidence, self.slots
         self.count += len(questions)
         evidence = [every[question] for question in questions]
         relevant = evidence
@@ -263,9 +356,7 @@ class Reducer:
             counted = self.keys.counted
             relevant = [counted.get(question, every[question]) for question in questions]
         texts = ["" if text is None else text.strip().lower() for text in answers]
-        contained = bytearray(map(contains, texts, [needle[question] for question in questions]))
-        if self.keys.more and not self.keys.more.keys().isdisjoint(questions):
-            self._more_needles(questions, texts, contained)
+        contained = self._contained(questions, texts)
         cites = [names or () for names in citations]
         first = [names[0] if names else None for names in cites]
         cited = list(map(len, cites))
@@ -304,28 +395,24 @@ class Reducer:
         ):
             self.numbers[name].append(pack(layout, *column))
         tokens = bytes(map(REFUSAL_TOKEN.__eq__, texts))
+        matched = bytes(len(texts))
+        if self.patterns:
+            matched = bytes([self._matches(text or "") for text in answers])
+        natural = self._natural(questions, texts, contained)
         repeated = b""
         if self.count_repeats:
             repeated = bytes([len(set(ids)) != len(ids) for ids in hits])
         silent, unlisted = _nones(answers), _nones(citations)
         for name, flag in zip(
             FLAGS,
-            (contained, tokens, silent, unlisted, in_context, repeated),
+            (contained, tokens, matched, natural, silent, unlisted, in_context, repeated),
             strict=True,
         ):
             self.flags[name].append(bytes(flag))
 
-    def _more_needles(
-        self, questions: Sequence[int], texts: Sequence[str], contained: bytearray
-    ) -> None:
-        more = self.keys.more
-        for place, question in enumerate(questions):
-            if question in more and not contained[place]:
-                contained[place] = any(needle in texts[place] for needle in more[question])
-
 
 NUMBERS = ("question", "slot", "line", "facts", "hits", "cited", "cited_relevant")
-FLAGS = ("contained", "token", "silent", "unlisted", "in_context", "repeated")
+FLAGS = ("contained", "token", "pattern", "natural", "silent", "unlisted", "in_context", "repeated")
 
 
 def _nones(column: Sequence[object]) -> bytes:

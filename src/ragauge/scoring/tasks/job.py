@@ -33,7 +33,6 @@ class Job(Struct, frozen=True, kw_only=True):
     by_question: dict[str, int]
     paraphrases: dict[int, dict[str, int]]
     by_turn: dict[str, dict[int, int]] = {}
-    patterns: tuple[str, ...] = ()
     count_repeats: bool = False
     note_open: bool = False
     chunks: dict[str, Chunk] = {}
