@@ -45,9 +45,9 @@ METRICS = (
         better="higher",
         source="WFGY eval page (Precision, answered)",
         value=lambda b, k: b.creditable & b.contained & b.hit_in_scope,
-        elsewhere="The claim is contained if any gold substring appears in it, ignoring case; one of "
-        "fewer than 5 characters must stand there as a word of its own, and under ship and smoke "
-        "never counts. An empty list of substrings is contained, an absent one is not.",
+        elsewhere="The claim is contained if any gold substring appears in it, ignoring case; one "
+        "of fewer than 5 characters must stand there as a word of its own, and under ship and "
+        "smoke never counts. An empty list of substrings is contained, an absent one is not.",
         example=Example(
             _GOLD,
             answer_row("X rejects null keys.", ["p1#2"], retrieved_ids=["p1#1", "p1#2"]),

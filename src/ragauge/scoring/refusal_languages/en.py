@@ -143,7 +143,8 @@ PATTERNS = LanguagePatterns(
         r"n ?/ ?a|n\.a|none|null|unknown|idk|dunno|no idea|nil|not sure|no answer|unanswerable|"
         r"sorry|no comment|undetermined|unclear|unspecified|nothing found|no match(?:es)?|"
         r"no answer (?:found|available|provided|possible)",
-        r"(?:the )?(?:[a-z]{1,30} )?(?:is |was )?(?:not|un) ?(?:found|known|available|applicable|"
+        r"(?:the )?(?:(?:answer|information|value|figure|number|name|date|it|this|that) )?"
+        r"(?:is |was )?(?:not|un) ?(?:found|known|available|applicable|"
         r"specified|"
         r"mentioned|provided|stated|given|answerable|sure|certain|clear|determined|disclosed|"
         r"listed|documented|answered|present|included)"
