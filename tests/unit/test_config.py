@@ -319,7 +319,7 @@ def test_patterns_add_refusals_under_every_profile(folder: Folder) -> None:
         assert '"refused": 3,' in outcome.out
     folder.write("ragauge.toml", "[refusal]\nrule = 'natural'\n")
     outcome = folder.score(traces, "--profile", "ship", "--format", "json", "--full")
-    assert f'"natural {VERSION}": 3' in outcome.out
+    assert f'"natural v{VERSION}": 3' in outcome.out
     folder.write("ragauge.toml", "[refusal]\nrule = 'token'\n")
     outcome = folder.score(traces, "--profile", "all", "--format", "json")
     assert '"refused": 0,' in outcome.out

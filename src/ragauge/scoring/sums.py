@@ -25,7 +25,7 @@ from ragauge.scoring.summary import MeasuredQuestions
 from ragauge.stats import exact_sums
 
 RULES = {"token": Fact.BY_TOKEN, "refused flag": Fact.BY_FLAG, "grounded flag": Fact.BY_GROUNDED,
-         "pattern": Fact.BY_PATTERN, f"natural {VERSION}": Fact.BY_NATURAL}  # fmt: skip
+         "pattern": Fact.BY_PATTERN, f"natural v{VERSION}": Fact.BY_NATURAL}  # fmt: skip
 """Which rule decided that an answer is a refusal."""
 
 _COUNTERS = ("slots", "hitting", "silent", "refused", "spoken", "found", "empty")

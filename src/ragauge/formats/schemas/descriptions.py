@@ -22,7 +22,8 @@ GOLD_FIELDS = {
     "negatives": "ids of hard negatives",
     "decoy_section": "a section whose blocks are hard negatives",
     "claims": "text of which a right answer contains at least one piece. `gold_claim` is cut into "
-    "phrases, the other two are taken whole; pieces under five characters never match",
+    "phrases, the other two are taken whole; pieces under five characters match as whole words, "
+    "and never under ship and smoke",
     "must_contain": "strings that must all be in the answer",
     "forbidden": "strings of which none may be in the answer",
     "constraints": "sentences that the answer must echo",
@@ -122,7 +123,10 @@ SCORES_FIELDS = {
     "options.ignore_case": "whether must_contain and forbidden ignore case",
     "options.relevance_level": "the lowest grade that counts as relevant",
     "options.missing": "whether missing and errored traces count in retrieval metrics",
+    "options.refusal_rule": "what counts as a refusal, `token` or `natural`; null: as the profile "
+    "has it",
     "options.refusal_patterns": "patterns that also count as a refusal",
+    "options.refusal_languages": "languages of the built-in patterns of refusals",
     "options.chunks": "a digest of the list of chunks, null if there was none",
     "options.overlap": "whether half of a place must be covered by the hits up to a rank together "
     "(`cumulative`) or by one of them (`single`)",
