@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ragauge.errors import Place, Problem, RagaugeError
 from ragauge.files.toml_lines import TomlKey, line_of_fault, line_of_key
-from ragauge.model.options import CitationMode, Options
+from ragauge.model.options import CitationMode, Options, RefusalLanguage, RefusalRule
 from ragauge.model.semantic import Bands
 from ragauge.model.verdict import Waiver
 from ragauge.text import compiled_pattern
@@ -25,9 +25,11 @@ FILE_NAME = "ragauge.toml"
 
 
 class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Natural-language patterns that also count as a refusal; none unless configured."""
+    """What counts as a refusal: the rule, more patterns, and the languages of the built-in ones."""
 
+    rule: RefusalRule | None = None
     patterns: tuple[str, ...] = ()
+    languages: tuple[RefusalLanguage, ...] = ("en",)
 
 
 class CitationRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,6 +84,8 @@ class Config(_Written, frozen=True, kw_only=True, dict=True):
             ignore_case=self.ignore_case,
             relevance_level=self.relevance_level,
             min_n=self.min_n,
+            refusal_rule=self.refusal.rule,
+            refusal_languages=self.refusal.languages,
         )
 
     def place(self, *key: str | int) -> Place:
@@ -150,6 +154,9 @@ def load_config(path: Path) -> Config:
         except ValueError as error:
             place = file.place(("refusal", "patterns", number))
             raise _unusable(f"the pattern {pattern!r}: {error}", place) from error
+    if written.refusal.rule == "token" and written.refusal.patterns:
+        message = '`rule = "token"` reads no patterns - at `$.refusal.patterns`'
+        raise _unusable(message, file.place(("refusal", "patterns")))
     if not math.isfinite(written.relevance_level):
         message = f"it must be a finite number: {written.relevance_level} - at `$.relevance_level`"
         raise _unusable(message, file.place(("relevance_level",)))
@@ -177,7 +184,7 @@ def _unusable(message: str, place: Place) -> RagaugeError:
         hint="keys: gold, trace, profile, dialect, k, metrics, chunks, corpus, baseline, "
         "store, target, suite, store_author, runs_dir, relevance_level, ignore_case, min_n, "
         "[system], [gates], [[waivers]] with gate, reason and expires (a date, YYYY-MM-DD), "
-        "[refusal] patterns, [citation] mode and window, embed, embed_cache, "
+        "[refusal] rule, patterns and languages, [citation] mode and window, embed, embed_cache, "
         "[embedders.NAME] settings, [bands.ID] stable, target and risk",
         place=place,
     )

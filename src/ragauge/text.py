@@ -98,6 +98,34 @@ def phrase_needles(claims: Sequence[str]) -> tuple[str, ...]:
     return tuple(needles)
 
 
+def short_claims(claims: Sequence[str]) -> tuple[str, ...]:
+    """The claims that are too short for both rules, lowered and without blanks around them."""
+    lowered = (claim.lower() for claim in claims)
+    return tuple(word for claim in lowered if len(claim) < MIN_NEEDLE and (word := claim.strip()))
+
+
+def contains_word(text: str, word: str) -> bool:
+    """Whether a text in lower case has a word, or a few, that stand by themselves.
+
+    No letter and no digit may touch them, and no digit that a point or comma joins to them: `80` is
+    not in `8080`, `80.5` or `1,80`, and is in `80.` and `(80)`.
+    """
+    at = text.find(word)
+    while at >= 0:
+        before, behind = text[max(0, at - 2) : at], text[at + len(word) : at + len(word) + 2]
+        if not (_joins(before[::-1]) or _joins(behind)):
+            return True
+        at = text.find(word, at + 1)
+    return False
+
+
+def _joins(touching: str) -> bool:
+    """Whether the two characters beside a word, the nearer one first, make it part of another."""
+    if touching[:1].isalnum():
+        return True
+    return touching[:1] in (".", ",") and touching[1:].isdecimal()
+
+
 def text_hash(text: str) -> str:
     """A hash of a chunk's text, for traces that give none of their own."""
     return sha256(text.encode()).hexdigest()[:32]

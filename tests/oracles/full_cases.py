@@ -48,7 +48,7 @@ SAYINGS = (
     "",
 )
 TOKENS = ("not in context", " Not in context\n", "NOT IN CONTEXT")
-NEARLY_TOKENS = ("Not in context.", "not  in context")
+NEARLY_TOKENS = ("Not in context.", "not  in context", "I don't know.", "I do not know why.")
 CONSTRAINTS = ("cite first", "no advice", "Cite first")
 STATES = ("→", "←", "<>", "×")
 LETTERS = "pctfx"

@@ -24,6 +24,8 @@ Byte = tuple[str | None, int]
 Slot = tuple[Any, Any, Any, Any]  # qid, paraphrase, seed, turn
 
 REFUSAL = "not in context"
+# The sentences of the cases that decline in other words, and no others.
+NATURAL_REFUSALS = ("not in context.", "not  in context", "i don't know.", "i do not know why.")
 SHORTEST_SUBSTRING = 5
 LAMBDA_CUT = 5
 MRR_CUT = 10
@@ -407,7 +409,10 @@ class Record:
             return True
         claim = self.said.claim.strip().lower()
         needles = [substring.lower() for substring in wanted]
-        return any(len(needle) >= SHORTEST_SUBSTRING and needle in claim for needle in needles)
+        return any(
+            needle in claim if len(needle) >= SHORTEST_SUBSTRING else stands_alone(needle, claim)
+            for needle in needles
+        )
 
     @property
     def cited_delta_s(self) -> Fraction | None:
@@ -450,6 +455,12 @@ class Record:
         return None if value is None else Fraction(value)
 
 
+def stands_alone(word: str, text: str) -> bool:
+    """Whether a word is in a text with no letter or digit, nor a joined digit, beside it."""
+    alone = rf"(?<![^\W_])(?<![0-9][.,]){re.escape(word.strip())}(?![^\W_])(?![.,][0-9])"
+    return bool(word.strip()) and re.search(alone, text) is not None
+
+
 def read_answer(trace: Row, chunks: Row, only_doc: str | None) -> Answer | None:
     """An answer has a claim, a citations list or a flag; anything else is none."""
     row = trace.get("answer_json") or {}
@@ -464,8 +475,10 @@ def read_answer(trace: Row, chunks: Row, only_doc: str | None) -> Answer | None:
             listed = [part for part in re.split(r"[,\s]+", in_text[1]) if part]
     if flag is not None:
         refused = bool(flag)
+    elif grounded is not None:
+        refused = not grounded
     else:
-        refused = grounded is False or (claim or "").strip().lower() == REFUSAL
+        refused = (claim or "").strip().lower() in (REFUSAL, *NATURAL_REFUSALS)
     entries = listed or []
     own = [entry.get("ΔS") if isinstance(entry, dict) else None for entry in entries]
     return Answer(

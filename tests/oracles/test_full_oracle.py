@@ -301,7 +301,7 @@ def test_scope_and_claims() -> None:
     traces = [
         trace("a", topk=hits("p1"), answer_json=good),
         trace("b", topk=hits("p2"), answer_json=good),
-        trace("c", topk=hits("p1"), answer_json=said("abcd", "p1")),
+        trace("c", topk=hits("p1"), answer_json=said("abcde", "p1")),
         trace("d", topk=hits("p1"), answer_json=good),
     ]
     assert value("answer.precision", golds, traces) == 3 / 4
@@ -468,7 +468,7 @@ def test_refusals() -> None:
         trace("u", answer_json=said("So.", refused=True)),
         trace("v", seed=0, answer_json=said("So.", grounded=False)),
         trace("v", seed=1, answer_json=yes),
-        trace("v", seed=2, answer_json=said("Not in context.")),
+        trace("v", seed=2, answer_json=said("Not here.")),
     ]
     over = result("refusal.over", golds, traces)
     assert over == Result(1 / 6, 3, 4, {"unanswerable": 4})  # 0, 1/2, 0

@@ -10,6 +10,7 @@ import pytest
 from ragauge.config import Config, Refusal, load_config, load_gates
 from ragauge.errors import RagaugeError
 from ragauge.model.verdict import Waiver
+from ragauge.scoring.refusals import VERSION
 from tests.support.command import GOLD, TRACES, Folder
 
 FULL = """\
@@ -305,16 +306,40 @@ def test_gates_are_layered_profile_file_and_command_line(folder: Folder) -> None
     assert folder.score(traces, "--gates", "precision=0.5,under=0,chr=1").exit_code == 0
 
 
-def test_patterns_add_refusals_under_all_and_never_under_a_source(folder: Folder) -> None:
-    """They are off unless configured; `ship` keeps the exact token of its source."""
+def test_patterns_add_refusals_under_every_profile(folder: Folder) -> None:
+    """`ship` keeps the exact token of its source until somebody configures patterns or a rule."""
     said = {"answer_json": {"claim": "I do not know.", "citations": []}}
     traces = [{**row, **said} for row in TRACES]
-    folder.write("ragauge.toml", "[refusal]\npatterns = ['^i do NOT know']\n")
-    outcome = folder.score(traces, "--profile", "all", "--format", "json")
-    assert '"pattern": 3' in outcome.out
-    assert '"refused": 3,' in outcome.out
     outcome = folder.score(traces, "--profile", "ship", "--format", "json")
     assert '"refused": 0,' in outcome.out
+    folder.write("ragauge.toml", "[refusal]\npatterns = ['^i do NOT know']\n")
+    for profile in ("all", "ship"):
+        outcome = folder.score(traces, "--profile", profile, "--format", "json", "--full")
+        assert '"pattern": 3' in outcome.out
+        assert '"refused": 3,' in outcome.out
+    folder.write("ragauge.toml", "[refusal]\nrule = 'natural'\n")
+    outcome = folder.score(traces, "--profile", "ship", "--format", "json", "--full")
+    assert f'"natural v{VERSION}": 3' in outcome.out
+    folder.write("ragauge.toml", "[refusal]\nrule = 'token'\n")
+    outcome = folder.score(traces, "--profile", "all", "--format", "json")
+    assert '"refused": 0,' in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("rule = 'token'\npatterns = ['x']", "reads no patterns"),
+        ("rule = 'loose'", "Invalid enum value 'loose'"),
+        ("languages = ['en', 'tlh']", "Invalid enum value 'tlh'"),
+    ],
+)
+def test_what_decides_nothing_is_refused(folder: Folder, lines: str, told: str) -> None:
+    """A rule that is not known, or that leaves patterns unread, is an error with its line."""
+    folder.write("ragauge.toml", f"[refusal]\n{lines}\n")
+    outcome = folder.score(TRACES)
+    assert outcome.exit_code == 2
+    assert told in outcome.err
+    assert "ragauge.toml:" in outcome.err
 
 
 def test_waivers_are_judged_on_the_day_that_is_asked_for(folder: Folder) -> None:

@@ -7,8 +7,10 @@ import pytest
 from ragauge.text import (
     REFUSAL_TOKEN,
     citations_in,
+    contains_word,
     normalise,
     phrase_needles,
+    short_claims,
     substring_needles,
 )
 
@@ -120,3 +122,37 @@ def test_phrase_needles_are_runs_of_letters_digits_hyphens_and_blanks(
 def test_phrase_needles_of_several_claims_are_joined() -> None:
     """Any phrase of any claim is enough, so all go into one list."""
     assert phrase_needles(["alpha beta", "x", "gamma delta"]) == ("alpha beta", "gamma delta")
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "stands"),
+    [
+        ("8080", "the port is 8080.", True),
+        ("8080", "port:8080,then", True),
+        ("8080", "18080", False),
+        ("8080", "8080a", False),
+        ("80", "80.5 percent", False),
+        ("80", "1,80 or 1.80", False),
+        ("80", "1,80 or 80", True),
+        ("80", "it is 80, 90 or 100", True),
+        ("yes", "yes", True),
+        ("yes", "yesterday", False),
+        ("eu", "the eu's law", True),
+        ("eu", "the_eu_law", True),
+        ("eu", "neutral", False),
+        ("c++", "written in c++.", True),
+        ("c++", "c++17", False),
+        (".5", "1.5", False),
+        ("€5", "for €5", True),
+        ("\u00e9", "caf\u00e9", False),
+        ("no", "", False),
+    ],
+)
+def test_short_claims_stand_by_themselves(word: str, text: str, *, stands: bool) -> None:
+    """No letter or digit touches the word, and no digit that a point or comma joins to it."""
+    assert contains_word(text, word) is stands
+
+
+def test_short_claims_are_lowered_stripped_and_under_five_characters() -> None:
+    """Five characters are a substring; what is blank is no word."""
+    assert short_claims(["EU", " C++", "8080", "8080 ", "12345", "", "  "]) == ("eu", "c++", "8080")

@@ -320,7 +320,7 @@ def incomparable(metric: str, scores: Scores, baseline: Scores) -> str | None:
     return None
 
 
-_ALWAYS = ("missing", "chunks", "refusal_patterns")
+_ALWAYS = ("missing", "chunks", "refusal_rule", "refusal_patterns", "refusal_languages")
 _OPTIONS_OF = {
     "retrieval": ("relevance_level", "overlap"),
     "answer": ("relevance_level",),

@@ -17,11 +17,11 @@ _GOLD = {
 METRICS = (
     Metric(
         id="answer.precision",
+        version=2,
         title="Answers with a cited piece of evidence",
         formula="1 if the item is answerable and C ∩ G ≠ ∅, else 0",
         over=populations.ANSWERED,
         better="higher",
-        version=2,
         source="WFGY example 08 (answer precision)",
         value=lambda b, k: b.answerable & b.hit,
         elsewhere="ragas and deepeval ask a model whether the answer is right; here a citation "
@@ -37,16 +37,17 @@ METRICS = (
     ),
     Metric(
         id="answer.grounded_precision",
+        version=2,
         title="Answers that are right and cited from what was retrieved",
         formula="1 if the item is answerable, the claim is contained, and the citations hit in "
         "scope (C ⊆ hits and C ∩ G ≠ ∅, or both empty), else 0",
         over=populations.ANSWERED,
         better="higher",
-        version=2,
         source="WFGY eval page (Precision, answered)",
         value=lambda b, k: b.creditable & b.contained & b.hit_in_scope,
-        elsewhere="The claim is contained if any gold substring of at least 5 characters appears "
-        "in it, ignoring case; an empty list of substrings is contained, an absent one is not.",
+        elsewhere="The claim is contained if any gold substring appears in it, ignoring case; one "
+        "of fewer than 5 characters must stand there as a word of its own, and under ship and "
+        "smoke never counts. An empty list of substrings is contained, an absent one is not.",
         example=Example(
             _GOLD,
             answer_row("X rejects null keys.", ["p1#2"], retrieved_ids=["p1#1", "p1#2"]),
@@ -56,6 +57,7 @@ METRICS = (
     ),
     Metric(
         id="answer.claim_containment",
+        version=2,
         title="Answers that contain a claim of the gold item",
         formula="1 if answered and a gold claim appears in what was said, else 0",
         over=populations.ANSWERABLE_WITH_CLAIMS,
@@ -82,6 +84,7 @@ METRICS = (
     ),
     Metric(
         id="answer.compliance",
+        version=2,
         title="Answers in the agreed form",
         formula="1 if there is a citations list (be it empty) or a refusal, else 0",
         over=populations.WITH_ANSWER,

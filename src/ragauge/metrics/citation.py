@@ -19,12 +19,12 @@ _SPANS = {
 METRICS = (
     Metric(
         id="citation.hit_rate",
+        version=2,
         title="Answers whose citations hit, in scope",
         formula="1 if the item is not to be refused, C ⊆ hits, and C ∩ G ≠ ∅ (or both are "
         "empty), else 0",
         over=populations.ANSWERED,
         better="higher",
-        version=2,
         source="WFGY eval page (CHR)",
         value=lambda b, k: b.hit_in_scope,
         elsewhere="WFGY example 08 means by CHR a hit among the answerable questions, whether or "
@@ -38,11 +38,11 @@ METRICS = (
     ),
     Metric(
         id="citation.hit_rate_answerable",
+        version=2,
         title="Answerable questions answered with a hit",
         formula="1 if answered and C ∩ G ≠ ∅, else 0",
         over=populations.ANSWERABLE,
         better="higher",
-        version=2,
         source="WFGY example 08 (CHR)",
         value=lambda b, k: b.answered & b.hit,
         elsewhere="Refusing an answerable question counts 0 here and is left out of "
@@ -75,13 +75,13 @@ METRICS = (
     ),
     Metric(
         id="citation.accuracy",
+        version=2,
         title="Answers that cite the right bytes",
         formula="1 if a citation and a gold span of the same document agree: the sections are "
         "equal where both are known, and the cited span lies inside the gold span widened by 30 "
         "bytes each side and overlaps it, else 0; of several `source_spans` the union counts",
         over=populations.CITED_SPAN_LABELLED,
         better="higher",
-        version=2,
         source="WFGY chunking eval page (Citation accuracy)",
         value=lambda b, k: b.has(Fact.ACCURATE),
         elsewhere="The source says `within a 30-byte window` and no more. --citation-mode "
@@ -118,12 +118,12 @@ METRICS = (
     ),
     Metric(
         id="citation.recall",
+        version=2,
         binary=False,
         title="Share of the evidence that is cited",
         formula="|C ∩ G| / |G|",
         over=populations.ANSWERED_LABELLED,
         better="higher",
-        version=2,
         source="own",
         value=lambda b, k: b.cited_pieces / np.maximum(1, b.relevant_count),
         example=Example(
@@ -154,6 +154,7 @@ METRICS = (
     ),
     Metric(
         id="citation.resolved",
+        version=2,
         reads_other_rows=True,
         title="Answers whose citations all exist",
         formula="1 if there are citations and every one is a known chunk (of the list of chunks, "

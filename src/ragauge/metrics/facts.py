@@ -35,6 +35,8 @@ class Fact(IntFlag):
     RESOLVED = 1 << 24  # every citation is known: among these hits, or other hits of the run
     GROUNDED_KNOWN = 1 << 25  # the trace says whether it is grounded
     CITES_SPAN = 1 << 26  # a citation has a span of its own
+    BY_NATURAL = 1 << 27  # without REFUSED: it reads like a refusal, and only the token counts
+    SAYS_REFUSED = 1 << 28  # a flag says so, and flags are not read
 
 
 LAMBDA_STATES = ("→", "←", "<>", "×")

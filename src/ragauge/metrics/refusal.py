@@ -22,6 +22,7 @@ def _f1(batch: Batch, k: int) -> tuple[Floats, Floats]:  # noqa: ARG001
 METRICS = (
     Metric(
         id="refusal.over",
+        version=2,
         title="Answerable questions that were refused",
         formula="1 if refused, else 0",
         over=ANSWERABLE,
@@ -43,6 +44,7 @@ METRICS = (
     ),
     Metric(
         id="refusal.under",
+        version=2,
         title="Unanswerable questions that were answered",
         formula="1 if answered, else 0",
         over=UNANSWERABLE,
@@ -60,6 +62,7 @@ METRICS = (
     ),
     Metric(
         id="refusal.correct",
+        version=2,
         title="Questions to be refused that were refused",
         formula="1 if refused, else 0",
         over=UNANSWERABLE,
@@ -80,6 +83,7 @@ METRICS = (
     ),
     Metric(
         id="refusal.f1",
+        version=2,
         binary=False,
         title="Refusal as a classification: F1",
         formula="2·TP / (2·TP + FP + FN), where a refusal is positive: TP refused and to be "

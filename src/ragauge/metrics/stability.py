@@ -48,6 +48,7 @@ def _state_metric(state: str) -> Metric:
     word, meaning = _MEANINGS[state]
     return Metric(
         id=f"stability.lambda_{word}",
+        version=2,
         title=f"Questions whose λ is {state} ({word})",
         formula=f"1 if λ is {state}: {meaning}, else 0",
         over=populations.WITH_LAMBDA,
@@ -61,6 +62,7 @@ def _state_metric(state: str) -> Metric:
 METRICS = (
     Metric(
         id="stability.convergent",
+        version=2,
         title="Questions that every slot answers with a hit",
         formula="1 if λ of the question is →: every slot is answered and hits (to be refused: "
         "every slot refuses), else 0",
@@ -75,6 +77,7 @@ METRICS = (
     *map(_state_metric, _MEANINGS),
     Metric(
         id="stability.flip_rate",
+        version=2,
         title="Questions that are not convergent",
         formula="1 if λ of the question is not →, else 0",
         over=populations.WITH_LAMBDA,
@@ -85,6 +88,7 @@ METRICS = (
     ),
     Metric(
         id="stability.lambda_disagreement",
+        version=2,
         title="Questions whose recorded λ is not the computed one",
         formula="1 if the recorded state (<> where slots record different ones) differs from the "
         "computed λ, else 0",
@@ -110,6 +114,7 @@ METRICS = (
     ),
     Metric(
         id="stability.refusal_consistency",
+        version=2,
         binary=False,
         title="Slots that agree on refusing or not",
         formula="the larger share of refusals or answers among the slots that have either",
@@ -122,6 +127,7 @@ METRICS = (
     ),
     Metric(
         id="stability.claim_distance",
+        version=2,
         binary=False,
         title="How much the wording of the answers differs",
         formula="the median over pairs of answered slots of Levenshtein distance / longer length",

@@ -7,6 +7,8 @@ from typing import Literal
 from msgspec import Struct
 
 CitationMode = Literal["within", "endpoints", "overlap"]
+RefusalRule = Literal["token", "natural"]
+RefusalLanguage = Literal["en", "de", "fr", "es"]
 CITATION_MODES: tuple[CitationMode, ...] = ("within", "endpoints", "overlap")
 
 
@@ -21,7 +23,11 @@ class Options(Struct, frozen=True, kw_only=True):
     relevance_level  the lowest grade that counts as relevant
     min_n            below that many questions a slice shows its n and no value
     missing          whether missing and errored traces count in retrieval metrics, or are excluded
-    refusal_patterns patterns that also count as a refusal
+    refusal_rule     what counts as a refusal, whatever the profile says: `token`, the exact token
+                     alone; `natural`, flags, the token, the patterns below, and the built-in ones
+    refusal_patterns patterns that also count as a refusal; with any, the rule is `natural`
+    refusal_languages
+                     the languages of the built-in patterns
     chunks           a digest of the list of chunks that gave places to ids, if there was one
     overlap          who must cover half of a place that is evidence: the hits up to a rank
                      together (`cumulative`), or one hit by itself (`single`)
@@ -33,6 +39,8 @@ class Options(Struct, frozen=True, kw_only=True):
     relevance_level: float = 1
     min_n: int = 5
     missing: Literal["count", "exclude"] = "count"
+    refusal_rule: RefusalRule | None = None
     refusal_patterns: tuple[str, ...] = ()
+    refusal_languages: tuple[RefusalLanguage, ...] = ("en",)
     chunks: str | None = None
     overlap: Literal["cumulative", "single"] = "cumulative"

@@ -215,6 +215,9 @@ def count_lines(scores: Scores) -> list[str]:
     if any(number for case, number in scores.confusion.items() if "to be refused" in case):
         cases = "; ".join(f"{case}: {number}" for case, number in scores.confusion.items())
         lines.append(f"records {cases}")
+    if scores.refusal_rules:
+        rules = ", ".join(f"{number} by {rule}" for rule, number in scores.refusal_rules.items())
+        lines.append(f"refusals: {rules}")
     for kind, states in scores.states.items():
         counts = ", ".join(f"{state} {number}" for state, number in states.items())
         lines.append(f"questions by λ, {kind}: {counts}")

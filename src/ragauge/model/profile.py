@@ -17,13 +17,17 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     by          the field that joins: the id, the question's text, or the id with the text behind it
     keep        the traces that are scored: the last of a question, the last of a slot, or every one
-    refusal     `token`: only the exact token; `declared`: flags first, then the token; `grounded`:
-                only `grounded: false`, as the source of `kb` has it
+    refusal     `token`: only the exact token; `natural`: flags first, then the token, configured
+                patterns, and the built-in ones; `grounded`: only `grounded: false`, as the source
+                of `kb` has it
     absent      a record without an answer is excluded by name, or counts as an empty answer
     unlabelled  items without `answerable`: in no class; as unanswerable; as the source of `ship`
                 has them (counted as unanswerable, never wrong to answer); or as answerable where
                 there is evidence or an anchor section
     no_evidence what recall_all makes of an answerable item without evidence
+    short_claims
+                claims of fewer than 5 characters are sought as whole words, or never match, as the
+                sources of `ship` and `smoke` have it
     no_claims   whether claim containment is also asked of items that name no claims
     unit        what a mean is over: questions, or every scored row
     grid        whether a question that lacks a slot (paraphrase × seed) that others have is only
@@ -36,10 +40,11 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     by: Literal["qid", "question", "either"] = "either"
     keep: Literal["last", "slot", "every"] = "slot"
-    refusal: Literal["token", "declared", "grounded"] = "declared"
+    refusal: Literal["token", "natural", "grounded"] = "natural"
     absent: Literal["excluded", "empty-answer"] = "excluded"
     unlabelled: Literal["unlabelled", "unanswerable", "creditable", "by-evidence"] = "unlabelled"
     no_evidence: Literal["excluded", "recalled"] = "excluded"
+    short_claims: Literal["words", "never"] = "words"
     no_claims: Literal["excluded", "counted"] = "excluded"
     duplicate_gold: Literal["error", "last"] = "error"
     unit: Literal["question", "row"] = "question"

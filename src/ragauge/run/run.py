@@ -219,7 +219,6 @@ def _plan(choice: FormatChoice, measuring: ScoringRequest, chunks: dict[str, Chu
             refusal_patterns=measuring.refusal_patterns,
             chunks=chunk_list_digest(chunks) if chunks else None,
         ),
-        patterns=measuring.refusal_patterns,
         intervals=measuring.intervals,
         count_repeats=measuring.count_repeats,
     )

@@ -29,11 +29,19 @@ from ragauge.scoring.evidence_pieces import (
 )
 from ragauge.scoring.join import gold_columns
 from ragauge.scoring.packed_texts import BlockWriter, PackedTexts, PackedTextWriter, encoded
-from ragauge.scoring.trace_columns import EVIDENCE, NEEDLE, QID, QUESTION, GoldKeys
-from ragauge.text import phrase_needles, substring_needles
+from ragauge.scoring.trace_columns import EVIDENCE, NEEDLE, QID, QUESTION, GoldKeys, as_compared
+from ragauge.text import phrase_needles, plain, short_claims, substring_needles
 
+_MOST_NAMED = 5
 SLICES = ("type", "tag", "section", "document", "language", "difficulty")
 """The dimensions by which questions are grouped."""
+
+
+class UnmatchedClaims(Struct, frozen=True):
+    """Claims that can never match, because they are too short: how many, and the first of them."""
+
+    count: int
+    first: tuple[str, ...]
 
 
 class GoldTable(Struct, frozen=True, kw_only=True):
@@ -56,6 +64,7 @@ class GoldTable(Struct, frozen=True, kw_only=True):
     slices: Mapping[str, Mapping[str, Column]]
     chunks: dict[str, Chunk] = {}
     beside: int = 0
+    unmatched_claims: UnmatchedClaims | None = None
 
     @property
     def measured(self) -> int:
@@ -156,6 +165,11 @@ class GoldTableBuilder:
         self.counted: dict[int, tuple[str, ...]] = {}
         self.odd_evidence: dict[int, tuple[str, ...]] = {}
         self.details: dict[int, GoldDetails] = {}
+        self.short: dict[int, tuple[str, ...]] = {}
+        self.references: dict[int, tuple[str, ...]] = {}
+        self.to_refuse: set[int] = set()
+        self.unmatched_count = 0
+        self.unmatched: list[tuple[tuple[str, int, str], int, str]] = []
 
     def add(self, item: GoldItem, *, measured: bool = True) -> None:
         """Add an item; those that are not measured come last."""
@@ -222,6 +236,11 @@ class GoldTableBuilder:
         if item.claims_any:
             by_phrase = item.claim_rule == "phrase"
             needles = (phrase_needles if by_phrase else substring_needles)(item.claims_any)
+            self._add_short_claims(question, item, item.claims_any)
+        if item.references:
+            self.references[question] = tuple(map(as_compared, item.references))
+        if item.expect == "refuse" and (item.claims_any or item.references):
+            self.to_refuse.add(question)
         self.needles.add(encoded(needles[0]) if needles else b"")
         if len(needles) > 1:
             self.more[question] = needles[1:]
@@ -233,6 +252,21 @@ class GoldTableBuilder:
             )
         if item.constraints:
             self.constraints[question] = frozenset(map(str.strip, item.constraints))
+
+    def _add_short_claims(self, question: int, item: GoldItem, claims: Sequence[str]) -> None:
+        """Claims that are sought as whole words, or that can never match."""
+        short = short_claims(claims)
+        if not short:
+            return
+        if self.rules.short_claims == "words":
+            self.short[question] = short
+            return
+        identity = item.qid, -1 if item.turn is None else item.turn, item.question or ""
+        for place, claim in enumerate(claims):
+            if short_claims([claim]):
+                self.unmatched_count += 1
+                named = f"`{plain(claim)}` ({plain(item.qid)})"
+                self.unmatched = sorted([*self.unmatched, (identity, place, named)])[:_MOST_NAMED]
 
     @cached_property
     def _order(self) -> _Order:
@@ -282,6 +316,9 @@ class GoldTableBuilder:
             counted=self.counted,
             odd_evidence=self.odd_evidence,
             details=self.details,
+            short=self.short,
+            references=self.references,
+            to_refuse=frozenset(self.to_refuse),
         )
         qids = PackedTexts(keys.block, QID)
         turns: list[int | None] = [None] * self.size
@@ -317,6 +354,11 @@ class GoldTableBuilder:
             },
             chunks=self.chunks,
             beside=self.size - self.measured,
+            unmatched_claims=UnmatchedClaims(
+                self.unmatched_count, tuple(named for _, _, named in self.unmatched)
+            )
+            if self.unmatched_count
+            else None,
         )
 
 

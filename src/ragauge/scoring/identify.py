@@ -203,12 +203,12 @@ class EvidenceIdentifier:
             return "answer"
         return "refuse" if columns.refusable[question] else None
 
-    def refusal(self, trace: Trace) -> str | None:
+    def refusal(self, question: int, trace: Trace) -> str | None:
         """The rule that found a refusal, as scores name it; None where there is none."""
         answer: Answer | None = trace.answer
         if answer is None or (trace.error is not None and self.rules.absent != "empty-answer"):
             return None
-        facts = self._reducer.refusal(answer)
+        facts = self._reducer.refusal(question, answer)
         if not facts:
             return None
         return ", ".join(name for name, rule in RULES.items() if facts & rule)

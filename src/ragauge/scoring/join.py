@@ -146,9 +146,14 @@ def _renumbered(
 
 
 def records_of(
-    partials: Sequence[Partial], gold: GoldColumns, ledger: Ledger, rules: JoinRules
+    partials: Sequence[Partial],
+    gold: GoldColumns,
+    ledger: Ledger,
+    rules: JoinRules,
+    *,
+    refusal: str,
 ) -> Records:
-    """The scored records of some partials.
+    """The scored records of some partials; `refusal` is the rule by which answers are refusals.
 
     Many partials are joined at a time, because a numpy call costs the same for few records.
     """
@@ -176,7 +181,7 @@ def records_of(
         slot=slot,
         # The range above, the line below: positions sort as rows do, before lines are absolute.
         position=(ranges << 32) + numbers["line"],
-        facts=_facts(columns, numbers, by_token=rules.refusal != "grounded"),
+        facts=_facts(columns, numbers, refusal),
         hits=numbers["hits"],
         cited=numbers["cited"],
         cited_relevant=numbers["cited_relevant"],
@@ -254,7 +259,7 @@ def _run_slots(partials: Sequence[Partial], ledger: Ledger) -> NDArray[np.int64]
 
 
 def _facts(
-    columns: Sequence[Columns], numbers: Mapping[str, NDArray[np.int32]], *, by_token: bool
+    columns: Sequence[Columns], numbers: Mapping[str, NDArray[np.int32]], refusal: str
 ) -> Facts:
     """The facts of each record: what was declared, and what reduction found."""
     flags = {
@@ -266,7 +271,6 @@ def _facts(
     spoken = ~flags["silent"]
     listed = ~flags["unlisted"]
     odd = (declared & int(Fact.ODD_CITATIONS)) != 0
-    decided = (declared & int(Fact.BY_FLAG | Fact.BY_GROUNDED)) != 0
     by_place = (declared & int(Fact.CITES_DECIDED)) != 0
     placed = (declared & int(Fact.CONTEXT_DECIDED)) != 0
     holding = {
@@ -276,7 +280,7 @@ def _facts(
         Fact.CITED_RELEVANT: (numbers["cited_relevant"] > 0) & ~by_place,
         Fact.CONTAINED: flags["contained"],
         Fact.IN_CONTEXT: (flags["in_context"] | ~cited) & ~odd & ~placed,
-        Fact.BY_TOKEN | Fact.REFUSED: spoken & flags["token"] & ~decided & by_token,
+        **_refusals(flags, spoken, declared, refusal),
     }
     if len(flags["repeated"]):
         holding[Fact.REPEATED] = flags["repeated"]
@@ -284,6 +288,29 @@ def _facts(
     for fact, holds in holding.items():
         facts |= holds.astype(np.int32) * np.int32(fact)
     return facts
+
+
+def _refusals(
+    flags: Mapping[str, Bools], spoken: Bools, declared: Facts, rule: str
+) -> dict[Fact, Bools]:
+    """What the texts decide, in the order of the rules; a flag that is read decided before."""
+    if rule == "grounded":
+        return {}
+    decided = (declared & int(Fact.BY_FLAG | Fact.BY_GROUNDED)) != 0
+    token = flags["token"]
+    natural = spoken & flags["natural"] & ~token
+    if rule == "token":
+        # What a flag speaks of is reported by the flag. It also makes an answer of a record.
+        return {
+            Fact.BY_TOKEN | Fact.REFUSED: spoken & token,
+            Fact.BY_NATURAL: natural & ((declared & int(Fact.ANSWER)) == 0),
+        }
+    pattern = spoken & flags["pattern"] & ~token
+    return {
+        Fact.BY_TOKEN | Fact.REFUSED: spoken & token & ~decided,
+        Fact.BY_PATTERN | Fact.REFUSED: pattern & ~decided,
+        Fact.BY_NATURAL | Fact.REFUSED: natural & ~pattern & ~decided,
+    }
 
 
 def batch_of(

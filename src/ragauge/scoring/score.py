@@ -228,7 +228,6 @@ def scoring_plan(
         selected=selected,
         options=options,
         absent_counts=options.missing != "exclude",
-        patterns=options.refusal_patterns,
         intervals=intervals,
         count_repeats=count_repeats,
         note_rows=note_rows,

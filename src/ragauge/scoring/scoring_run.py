@@ -46,7 +46,8 @@ from ragauge.scoring.summary import slice_results
 from ragauge.scoring.sums import Totals
 from ragauge.scoring.tasks.job import Job, Partial
 from ragauge.scoring.tasks.row_notes import NotedRows
-from ragauge.scoring.warnings import findings
+from ragauge.scoring.trace_columns import refusal_rule
+from ragauge.scoring.warnings import UnreadRefusals, findings
 
 BATCH_RECORDS = 32_768
 """Records that are measured together, at least: a batch ends with a range. A numpy call costs the
@@ -67,7 +68,6 @@ class ScoringPlan(Struct, frozen=True, kw_only=True):
     selected: list[Selected]
     options: Options = Options()
     absent_counts: bool = True
-    patterns: tuple[str, ...] = ()
     intervals: bool = True
     count_repeats: bool = True
     slices: bool = True
@@ -135,7 +135,6 @@ def job_of(plan: ScoringPlan, table: GoldTable, source: Source, *, stored: bool 
         keys=table.keys,
         paraphrases=table.paraphrases,
         by_turn=table.by_turn,
-        patterns=plan.patterns,
         count_repeats=plan.count_repeats,
         note_open=SecondPass.needs_open_citations(table, plan.selected, plan.profile.join),
         bytes_too=any(chosen.metric.reads_bytes for chosen in plan.selected),
@@ -157,6 +156,7 @@ class ScoringRun:
     ) -> None:
         self.plan = plan
         self.rules = plan.profile.join
+        self.refusal = refusal_rule(self.rules, plan.options)
         self.joined = table
         self.table = table.only_measured()
         self.gold = table.columns
@@ -296,7 +296,9 @@ class ScoringRun:
 
     def _flush(self) -> None:
         if self.waiting_records:
-            self.add_records(records_of(self.waiting, self.gold, self.ledger, self.rules))
+            self.add_records(
+                records_of(self.waiting, self.gold, self.ledger, self.rules, refusal=self.refusal)
+            )
         self.waiting, self.waiting_records = [], 0
 
     def add_records(self, records: Records) -> None:
@@ -490,6 +492,16 @@ class ScoringRun:
             stray=stray,
             embedders=sorted(self.embedders),
             errors=self._errors(),
+            unread=self._unread_refusals(),
+            unmatched=self.joined.unmatched_claims,
+        )
+
+    def _unread_refusals(self) -> UnreadRefusals:
+        """What reads or is marked as a refusal, and is none by the rule of the run."""
+        totals, table = self.totals, self.table
+        questions = table.identity[totals.unread_refusals[table.identity]].tolist()
+        return UnreadRefusals(
+            totals.reads_refused, totals.says_refused, [table.name(one) for one in questions]
         )
 
 

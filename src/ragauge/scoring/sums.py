@@ -20,11 +20,12 @@ from ragauge.metrics.metric import Metric, Population, Selected
 from ragauge.metrics.questions import Questions
 from ragauge.model.labels import CAUSES, LABELS, SEARCH_CAUSES
 from ragauge.scoring.labels import DEPTH, label_records, refine_records
+from ragauge.scoring.refusals import VERSION
 from ragauge.scoring.summary import QuestionSums, Sums
 from ragauge.stats import exact_sums
 
 RULES = {"token": Fact.BY_TOKEN, "refused flag": Fact.BY_FLAG, "grounded flag": Fact.BY_GROUNDED,
-         "pattern": Fact.BY_PATTERN}  # fmt: skip
+         "pattern": Fact.BY_PATTERN, f"natural v{VERSION}": Fact.BY_NATURAL}  # fmt: skip
 """Which rule decided that an answer is a refusal."""
 
 _COUNTERS = ("slots", "hitting", "silent", "refused", "spoken", "found", "empty")
@@ -92,6 +93,9 @@ class Totals:
         self.reasons: Counter[int] = Counter()  # of errors, by their codes
         self.confusion: Counter[str] = Counter()
         self.answered = self.refused = self.answerable = self.unanswerable = 0
+        # Refusals that the rule of the run does not see: by a flag, by text, of which questions.
+        self.says_refused = self.reads_refused = 0
+        self.unread_refusals = np.zeros(questions, np.bool_)
         self.errored = self.repeated = self.disordered = self.cited = 0
         self.counters: dict[str, Sums] = {name: np.zeros(questions, np.int32) for name in _COUNTERS}
         self.least_recorded = np.full(questions, _NO_RECORD, np.int8)
@@ -185,6 +189,11 @@ class Totals:
         self.repeated += int(np.count_nonzero(batch.has(Fact.REPEATED)))
         self.disordered += int(np.count_nonzero(batch.has(Fact.DISORDERED)))
         self.cited += int(np.count_nonzero(batch.cited))
+        says_refused = batch.has(Fact.SAYS_REFUSED) & ~refused
+        reads_refused = batch.has(Fact.BY_NATURAL) & ~refused
+        self.says_refused += int(np.count_nonzero(says_refused))
+        self.reads_refused += int(np.count_nonzero(reads_refused))
+        self.unread_refusals[batch.question[says_refused | reads_refused]] = True
         for name, fact in RULES.items():
             decided = int(np.count_nonzero(refused & batch.has(fact)))
             if decided:

@@ -7,7 +7,7 @@ are plain arrays: a worker needs neither numpy nor the metrics.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from operator import contains
 from struct import pack
 
@@ -21,8 +21,9 @@ from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Answer, SlotKey, Trace, Usage
 from ragauge.scoring.evidence_pieces import GoldDetails
 from ragauge.scoring.packed_texts import Cached, PackedBlock, PackedIndex, PackedLists, PackedTexts
+from ragauge.scoring.refusals import NaturalRefusals
 from ragauge.scoring.trace_details import TableBytes, TraceDetails
-from ragauge.text import REFUSAL_TOKEN, normalise
+from ragauge.text import REFUSAL_TOKEN, contains_word, normalise
 
 
 class GoldKeys(Struct, frozen=True, kw_only=True):
@@ -30,7 +31,10 @@ class GoldKeys(Struct, frozen=True, kw_only=True):
 
     `counted` says for items in which not all pieces of evidence are relevant which are; `more`
     holds the needles behind the first of items that have several; `odd_evidence` are lists of ids
-    that cannot be packed. `details` are those of items whose evidence is more than ids.
+    that cannot be packed. `details` are those of items whose evidence is more than ids. `short`
+    holds the claims that are sought as whole words, `references` the right answers in the form that
+    answers are compared in. `to_refuse` are the items whose claims and references describe a
+    refusal.
     """
 
     block: PackedBlock = field(default_factory=PackedBlock)
@@ -39,6 +43,9 @@ class GoldKeys(Struct, frozen=True, kw_only=True):
     counted: dict[int, tuple[str, ...]] = {}
     odd_evidence: dict[int, tuple[str, ...]] = {}
     details: dict[int, GoldDetails] = {}
+    short: dict[int, tuple[str, ...]] = {}
+    references: dict[int, tuple[str, ...]] = {}
+    to_refuse: frozenset[int] = frozenset()
 
     @property
     def evidence(self) -> PackedLists:
@@ -75,6 +82,13 @@ _SHORT = 32
 _REFUSED = int(Fact.REFUSED)
 _BY_TRACE = int(Fact.BY_FLAG | Fact.BY_GROUNDED)
 _BY_TOKEN = int(Fact.BY_TOKEN | Fact.REFUSED)
+_BY_PATTERN = int(Fact.BY_PATTERN | Fact.REFUSED)
+_BY_NATURAL = int(Fact.BY_NATURAL | Fact.REFUSED)
+
+
+def as_compared(text: str) -> str:
+    """A text in which neither blanks, case nor a full stop at the end matter."""
+    return " ".join(text.lower().split()).rstrip(" .!")
 
 
 class Columns(Struct, frozen=True, kw_only=True):
@@ -102,6 +116,13 @@ Pending = tuple[int, SlotName, int, Sequence[str], str | None, Sequence[str] | N
 """A record before reduction: question, slot, line, hit ids, what was said, citations, facts."""
 
 
+def refusal_rule(rules: JoinRules, options: Options) -> str:
+    """What counts as a refusal: as the user says, as configured patterns imply, or the profile."""
+    if options.refusal_rule is not None:
+        return options.refusal_rule
+    return "natural" if options.refusal_patterns else rules.refusal
+
+
 class Reducer:
     """Turns traces into columns for one gold set under one profile's rules.
 
@@ -114,7 +135,6 @@ class Reducer:
         keys: GoldKeys,
         rules: JoinRules,
         *,
-        patterns: Iterable[str] = (),
         count_repeats: bool = False,
         note_open: bool = False,
         chunks: Mapping[str, Chunk] | None = None,
@@ -135,9 +155,11 @@ class Reducer:
         needles: Cached[int, str] = Cached(lambda question: needle(question) or _NEVER)
         self.needle = needles.__getitem__
         self.evidence = Cached(keys.evidence.reader()).__getitem__
-        self.declared = rules.refusal == "declared"
-        self.by_grounded = rules.refusal == "grounded"
-        self.patterns = [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
+        self.rule = refusal_rule(rules, options)
+        self.patterns = [re.compile(pattern, re.IGNORECASE) for pattern in options.refusal_patterns]
+        # Where only the token counts, what reads like a refusal is looked for and reported.
+        languages = () if self.rule == "grounded" else options.refusal_languages
+        self.natural = NaturalRefusals(languages)
         self.pending: list[Pending] = []
         self._begin()
 
@@ -176,7 +198,7 @@ class Reducer:
             self._note_error(trace.error)
         if answer is not None:
             text, citations = answer.said, answer.citations
-            facts |= self._declared(answer.refused, answer.grounded, text)
+            facts |= self._declared(answer.refused, answer.grounded)
             if answer.odd_citations:
                 facts |= Fact.ODD_CITATIONS
             if answer.constraints_echo is not None:
@@ -206,36 +228,77 @@ class Reducer:
         """Note what the record cost that is pended next."""
         self.detail.add_usage(self.count + len(self.pending), usage)
 
-    def _declared(self, refused: bool | None, grounded: bool | None, text: str | None) -> int:
+    def _declared(self, refused: bool | None, grounded: bool | None) -> int:
+        """What the flags of an answer say. A flag alone decides, both ways."""
         facts = 0
         if refused is not None or grounded is not None:
             facts |= Fact.ANSWER
         if grounded is not None:
             facts |= Fact.GROUNDED_KNOWN | (Fact.GROUNDED if grounded else 0)
-        if self.by_grounded:
-            return int(facts | (Fact.BY_GROUNDED | Fact.REFUSED if grounded is False else 0))
-        if not self.declared:
-            return int(facts)
-        if refused is not None:
+        says_refused = refused if refused is not None else grounded is False
+        if self.rule == "token":
+            facts |= Fact.SAYS_REFUSED if says_refused else 0
+        elif self.rule == "grounded":
+            facts |= Fact.BY_GROUNDED | Fact.REFUSED if grounded is False else 0
+        elif refused is not None:
             # BY_FLAG alone, without REFUSED: the trace says that this is no refusal.
             facts |= Fact.BY_FLAG | (Fact.REFUSED if refused else 0)
-        elif grounded is False:
-            facts |= Fact.BY_GROUNDED | Fact.REFUSED
-        elif normalise(text) != REFUSAL_TOKEN and self._matches(text or ""):
-            facts |= Fact.BY_PATTERN | Fact.REFUSED
+        elif grounded is not None:
+            facts |= Fact.BY_GROUNDED | (0 if grounded else Fact.REFUSED)
         return int(facts)
 
-    def refusal(self, answer: Answer) -> int:
+    def refusal(self, question: int, answer: Answer) -> int:
         """Which rules find that an answer is a refusal, as bits of `Fact`; 0 where it is none."""
-        text = answer.said
-        facts = self._declared(answer.refused, answer.grounded, text)
-        by_token = not self.by_grounded and not facts & _BY_TRACE
-        if by_token and normalise(text) == REFUSAL_TOKEN:
-            facts |= _BY_TOKEN
+        facts = self._declared(answer.refused, answer.grounded)
+        if not facts & _BY_TRACE and answer.said is not None and self.rule != "grounded":
+            text = normalise(answer.said)
+            if text == REFUSAL_TOKEN:
+                facts |= _BY_TOKEN
+            elif self._matches(answer.said):
+                facts |= _BY_PATTERN
+            elif self.rule == "natural" and self._natural([question], [text])[0]:
+                facts |= _BY_NATURAL
         return facts if facts & _REFUSED else 0
 
     def _matches(self, text: str) -> bool:
         return any(pattern.search(text) for pattern in self.patterns)
+
+    def _natural(
+        self, questions: Sequence[int], texts: Sequence[str], contained: Sequence[int] | None = None
+    ) -> bytes:
+        """Which texts, in lower case, decline as a whole.
+
+        One that contains a claim of its item or equals its reference is an answer, however it
+        reads, unless the item is to be refused: then these say how.
+        """
+        declining = bytearray(self.natural.find(texts))
+        if not any(declining):
+            return bytes(declining)
+        keys = self.keys
+        if contained is None:
+            contained = self._contained(questions, texts)
+        for place, declines in enumerate(declining):
+            question = questions[place]
+            if declines and question not in keys.to_refuse:
+                references = keys.references.get(question, ())
+                is_right = contained[place] or as_compared(texts[place]) in references
+                declining[place] = not is_right
+        return bytes(declining)
+
+    def _contained(self, questions: Sequence[int], texts: Sequence[str]) -> bytearray:
+        """Which texts, in lower case, contain a claim of their item."""
+        more, short = self.keys.more, self.keys.short
+        contained = bytearray(map(contains, texts, map(self.needle, questions)))
+        if more and not more.keys().isdisjoint(questions):
+            for place, question in enumerate(questions):
+                if question in more and not contained[place]:
+                    contained[place] = any(one in texts[place] for one in more[question])
+        if short and not short.keys().isdisjoint(questions):
+            for place, question in enumerate(questions):
+                if question in short and not contained[place]:
+                    text = texts[place]
+                    contained[place] = any(contains_word(text, word) for word in short[question])
+        return contained
 
     def flush(self) -> None:
         """Reduce the records that are pending."""
@@ -266,9 +329,7 @@ class Reducer:
         if self.keys.counted:
             relevant = list(map(self.keys.counted.get, questions, evidence))
         texts = ["" if text is None else text.strip().lower() for text in answers]
-        contained = bytearray(map(contains, texts, map(self.needle, questions)))
-        if self.keys.more and not self.keys.more.keys().isdisjoint(questions):
-            self._more_needles(questions, texts, contained)
+        contained = self._contained(questions, texts)
         cites = [names or () for names in citations]
         first = [names[0] if names else None for names in cites]
         cited = list(map(len, cites))
@@ -307,28 +368,24 @@ class Reducer:
         ):
             self.numbers[name].append(pack(layout, *column))
         tokens = bytes(map(REFUSAL_TOKEN.__eq__, texts))
+        matched = bytes(len(texts))
+        if self.patterns:
+            matched = bytes([self._matches(text or "") for text in answers])
+        natural = self._natural(questions, texts, contained)
         repeated = b""
         if self.count_repeats:
             repeated = bytes([len(set(ids)) != len(ids) for ids in hits])
         silent, unlisted = _nones(answers), _nones(citations)
         for name, flag in zip(
             FLAGS,
-            (contained, tokens, silent, unlisted, in_context, repeated),
+            (contained, tokens, matched, natural, silent, unlisted, in_context, repeated),
             strict=True,
         ):
             self.flags[name].append(bytes(flag))
 
-    def _more_needles(
-        self, questions: Sequence[int], texts: Sequence[str], contained: bytearray
-    ) -> None:
-        more = self.keys.more
-        for place, question in enumerate(questions):
-            if question in more and not contained[place]:
-                contained[place] = any(needle in texts[place] for needle in more[question])
-
 
 NUMBERS = ("question", "slot", "line", "facts", "hits", "cited", "cited_relevant")
-FLAGS = ("contained", "token", "silent", "unlisted", "in_context", "repeated")
+FLAGS = ("contained", "token", "pattern", "natural", "silent", "unlisted", "in_context", "repeated")
 
 
 def _nones(column: Sequence[object]) -> bytes:

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from ragauge.metrics.metric import Tally
 from ragauge.model.error_reasons import counted_reasons
 from ragauge.model.profile import JoinRules
-from ragauge.text import some
+from ragauge.scoring.gold_table import UnmatchedClaims
+from ragauge.text import REFUSAL_TOKEN, some
+
+_MOST_NAMED = 5
+
+
+class UnreadRefusals(Struct, frozen=True):
+    """Refusals that the rule of a run does not see: by text, by flag, and of which questions."""
+
+    reads: int
+    says: int
+    names: Sequence[str]
 
 
 def findings(
@@ -18,11 +31,13 @@ def findings(
     stray: str | None,
     embedders: Sequence[str] = (),
     errors: Mapping[str, int] = {},
+    unread: UnreadRefusals | None = None,
+    unmatched: UnmatchedClaims | None = None,
 ) -> list[str]:
     """Sentences about what is missing, stands twice, belongs to nothing, or went wrong.
 
     `missing` are the ids without a trace, `stray` the first trace that belongs to no gold item,
-    `errors` the reasons of errors with their counts.
+    `errors` the reasons of errors with their counts, `unmatched` claims too short to match.
     """
     key = "question" if rules.by == "question" else "id"
     again = (
@@ -45,4 +60,32 @@ def findings(
     sentences = [f"{n} {noun if n == 1 else noun + 's'} {what}" for n, noun, what in counts if n]
     if len(embedders) > 1:
         sentences.append(f"ΔS of different embedders: {some(embedders)}")
+    if unread is not None and (unread.reads or unread.says):
+        sentences.append(_unread_refusals(unread))
+    if unmatched is not None:
+        are = "claim" if unmatched.count == 1 else "claims"
+        more = unmatched.count - len(unmatched.first)
+        named = ", ".join(unmatched.first) + (f" and {more} more" if more else "")
+        sentences.append(
+            f"{unmatched.count} {are} under 5 characters, which never match, as in the source of "
+            f"the profile: {named}"
+        )
     return sentences
+
+
+def _unread_refusals(unread: UnreadRefusals) -> str:
+    """What the rule `token` hides, and how to have it read."""
+    parts = []
+    if unread.reads:
+        read = (
+            "answer reads like a refusal but lacks"
+            if unread.reads == 1
+            else ("answers read like refusals but lack")
+        )
+        parts.append(f"{unread.reads} {read} the token `{REFUSAL_TOKEN}`")
+    if unread.says:
+        carry = "carries" if unread.says == 1 else "carry"
+        answers = "" if unread.reads else "answer " if unread.says == 1 else "answers "
+        parts.append(f"{unread.says} {answers}{carry} `refused: true`")
+    names = [*unread.names[:_MOST_NAMED], *(["…"] if len(unread.names) > _MOST_NAMED else [])]
+    return f'{", ".join(parts)}: {", ".join(names)}; set `refusal.rule = "natural"`'

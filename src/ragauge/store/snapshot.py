@@ -119,7 +119,6 @@ def plan_of(rules: ScoringRules, *, metrics: tuple[str, ...] | None = None) -> S
         ),
         options=rules.options,
         absent_counts=rules.options.missing != "exclude",
-        patterns=rules.options.refusal_patterns,
         intervals=rules.intervals,
         count_repeats=rules.count_repeats,
     )

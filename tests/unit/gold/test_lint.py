@@ -90,7 +90,7 @@ CASES: list[tuple[str, Row, Row]] = [
         {**BASE, "answerable": False},
         {**BASE, "answerable": False, "relevant": [], "anchor_section": "S.1"},
     ),
-    # 4 and 5 characters
+    # under ship, whose field it is: 4 and 5 characters
     ("unmatchable-claims", {**BASE, "gold_claim_substr": ["8080"]},
      {**BASE, "gold_claim_substr": ["80801"]}),
     ("unmatchable-claims", {**BASE, "gold_claim": "ja: nein"}, {**BASE, "gold_claim": "ja nein"}),
@@ -129,6 +129,28 @@ def test_a_rule_finds_its_item_and_not_the_neighbour(
     assert mine[0]["hint"].strip()
     assert outcome.exit_code == (3 if RULES[rule].severity == "error" else 0)
     assert rule not in [finding["rule"] for finding in found(lint(folder, OTHER, good))]
+
+
+@pytest.mark.parametrize(
+    ("profile", "claims", "rules"),
+    [
+        ("ship", ["8080"], ["unmatchable-claims"]),
+        ("smoke", ["8080"], ["unmatchable-claims"]),
+        ("ship", ["8080", "port 8080"], ["short-claim"]),
+        ("ship", ["80801"], []),
+        ("all", ["8080"], []),
+        ("canary", ["8080", "port 8080"], []),
+        ("kb", ["C++"], []),
+    ],
+)
+def test_whether_short_claims_match_depends_on_the_profile(
+    folder: Folder, profile: str, claims: list[str], rules: list[str]
+) -> None:
+    """The sources of `ship` and `smoke` never find them; elsewhere they are words."""
+    outcome = lint(folder, {**BASE, "gold_claim_substr": claims}, options=("--profile", profile))
+    mine = [finding for finding in found(outcome) if "claim" in finding["rule"]]
+    assert [finding["rule"] for finding in mine] == rules
+    assert all(profile in finding["hint"] for finding in mine)
 
 
 def test_a_good_set_is_ok_with_its_counts(folder: Folder) -> None:

@@ -24,7 +24,8 @@ GOLD_FIELDS = {
     "`{doc, quote}`; `gold negatives` writes places",
     "decoy_section": "a section whose blocks are hard negatives",
     "claims": "text of which a right answer contains at least one piece. `gold_claim` is cut into "
-    "phrases, the other two are taken whole; pieces under five characters never match",
+    "phrases, the other two are taken whole; pieces under five characters match as whole words, "
+    "and never under ship and smoke",
     "references": "right answers to compare what was said with: a text or several, of which the "
     'nearest counts; `{"text": [...]}` as in SQuAD too',
     "must_contain": "strings that must all be in the answer",
@@ -134,7 +135,10 @@ SCORES_FIELDS = {
     "options.ignore_case": "whether must_contain and forbidden ignore case",
     "options.relevance_level": "the lowest grade that counts as relevant",
     "options.missing": "whether missing and errored traces count in retrieval metrics",
+    "options.refusal_rule": "what counts as a refusal, `token` or `natural`; null: as the profile "
+    "has it",
     "options.refusal_patterns": "patterns that also count as a refusal",
+    "options.refusal_languages": "languages of the built-in patterns of refusals",
     "options.chunks": "a digest of the list of chunks, null if there was none",
     "options.overlap": "whether half of a place must be covered by the hits up to a rank together "
     "(`cumulative`) or by one of them (`single`)",

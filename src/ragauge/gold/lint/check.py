@@ -49,7 +49,7 @@ from ragauge.model.options import Options
 from ragauge.model.profile import Profile
 from ragauge.spans import in_words
 from ragauge.stats.sample_size import Size
-from ragauge.text import MIN_NEEDLE, fold, phrase_needles, some, substring_needles
+from ragauge.text import MIN_NEEDLE, fold, phrase_needles, short_claims, some, substring_needles
 
 SCHEMA = "ragauge.gold-lint/1"
 PARAPHRASES = 3
@@ -125,7 +125,7 @@ def item_complaints(item: GoldItem, context: LintContext) -> Iterator[_Complaint
     if item.expect == "refuse" and names_evidence(item):
         hint = "remove the evidence (near misses belong in negatives), or set answerable to true"
         yield "refusal-with-evidence", "the item is unanswerable and names evidence", hint
-    yield from _claims(item)
+    yield from _claims(item, context.profile)
     yield from _contradictions(item, context.options)
     yield from _relevant_negatives(item)
     if context.profile.name == "canary" and len(set(item.paraphrases)) < PARAPHRASES:
@@ -147,13 +147,20 @@ def _question(item: GoldItem, *, texts: bool) -> Iterator[_Complaint]:
         yield ("no-question", "the item has no question", "add the question")
 
 
-def _claims(item: GoldItem) -> Iterator[_Complaint]:
+def _claims(item: GoldItem, profile: Profile) -> Iterator[_Complaint]:
     claims = item.claims_any or ()
     needles = phrase_needles if item.claim_rule == "phrase" else substring_needles
-    short = [claim for claim in claims if not needles([claim])]
+    by_word = profile.join.short_claims == "words"
+    short = [
+        claim
+        for claim in claims
+        if not needles([claim]) and not (by_word and short_claims([claim]))
+    ]
     if not short:
         return
-    least = f"a claim needs {MIN_NEEDLE} characters"
+    least = f"under {profile.name} a claim needs {MIN_NEEDLE} characters"
+    if by_word:
+        least = f"a claim needs a word, and a phrase a run of {MIN_NEEDLE} letters or digits,"
     if len(short) == len(claims) and item.expect != "refuse":
         yield (
             "unmatchable-claims",

@@ -70,8 +70,9 @@ RULES: dict[str, LintRule] = {
          "Either there is an answer in the evidence, or the evidence is none. Near misses "
          "belong in negatives."),
         ("unmatchable-claims", "no claim of an item can ever match",
-         "Substrings of fewer than 5 characters never match, and a phrase needs a run of 5 "
-         "letters, digits, blanks or hyphens. An item with such claims only is always wrong."),
+         "Under ship and smoke substrings of fewer than 5 characters never match; elsewhere they "
+         "match as whole words. A longer phrase needs a run of 5 letters, digits, blanks or "
+         "hyphens. An item with such claims only is always wrong."),
         ("contradiction", "an answer must contain what it must not",
          "A forbidden string stands inside one that the answer must contain, so no answer can "
          "pass. The other way round is fine: `port` may be asked for and `port 80` forbidden."),
@@ -88,8 +89,9 @@ RULES: dict[str, LintRule] = {
          "are those of other text, and no rule can tell. `ragauge gold pin` gives evidence its "
          "quote, `ragauge gold freeze --corpus` notes a fingerprint of its text in the lock."),
         ("short-claim", "a claim is too short to match",
-         "Substrings of fewer than 5 characters never match. The other claims of the item are "
-         "long enough, so that it can still be right."),
+         "Under ship and smoke substrings of fewer than 5 characters never match; elsewhere they "
+         "match as whole words. The other claims of the item are long enough, so that it can "
+         "still be right."),
         ("far-negative", "a hard negative is far from the answer",
          "A negative is hard if it is near: in the same document, and no more than 4 edges "
          "away in the title tree, which is as far as a cousin section. Others are rarely "

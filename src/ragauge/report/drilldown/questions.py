@@ -337,13 +337,20 @@ class _Side:
         labels = iter(self.labels.of(question, lines))
         return tuple(
             [
-                self._attempt(item, wanted, scored, None if scored.trace is None else next(labels))
+                self._attempt(
+                    question, item, wanted, scored, None if scored.trace is None else next(labels)
+                )
                 for scored in traces
             ]
         )
 
     def _attempt(
-        self, item: GoldItem, wanted: WantedEvidence, scored: SlotTrace, label: str | None
+        self,
+        question: int,
+        item: GoldItem,
+        wanted: WantedEvidence,
+        scored: SlotTrace,
+        label: str | None,
     ) -> Attempt:
         trace = scored.trace
         paraphrase, seed, turn = scored.slot
@@ -370,7 +377,7 @@ class _Side:
                 ]
             ),
             answer=None if answer is None else answer.said,
-            refusal=recogniser.refusal(trace),
+            refusal=recogniser.refusal(question, trace),
             citations=self._citations(wanted, trace, cited),
             delta_s=None if answer is None else distance_of_citations(answer, trace.hits),
             latency_ms=None if trace.timing is None else trace.timing.total,

@@ -32,7 +32,6 @@ class Job(Struct, frozen=True, kw_only=True):
     keys: GoldKeys
     paraphrases: dict[int, dict[str, int]]
     by_turn: dict[str, dict[int, int]] = {}
-    patterns: tuple[str, ...] = ()
     count_repeats: bool = False
     note_open: bool = False
     chunks: dict[str, Chunk] = {}

@@ -51,7 +51,6 @@ class RangeReducer:
         self.reducer = Reducer(
             job.keys,
             job.rules,
-            patterns=job.patterns,
             count_repeats=job.count_repeats,
             note_open=job.note_open,
             chunks=job.chunks,
@@ -69,8 +68,8 @@ class RangeReducer:
         self.by_question_only = job.rules.by == "question"
         self.keep_last = job.rules.keep == "last"
         self.strip_citations = self.reader.strip_citations
-        # Patterns, places and lists of chunks are looked up for each trace by itself.
-        self.exact_only = bool(job.patterns or job.keys.details or job.chunks or job.stored)
+        # Places and lists of chunks are looked up for each trace by itself.
+        self.exact_only = bool(job.keys.details or job.chunks or job.stored)
         self.by_columns = not (
             self.by_question_only
             or self.strip_citations

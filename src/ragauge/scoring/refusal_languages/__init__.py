@@ -1,0 +1,1 @@
+"""How a language declines to answer: one module a language, each with the constant `PATTERNS`."""

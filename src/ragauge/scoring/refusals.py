@@ -1,0 +1,274 @@
+"""Natural refusals: whether an answer declines as a whole, by the patterns of some languages.
+
+An answer is cut into clauses. Each declines ("I cannot find ..."), says what the sources lack ("the
+context does not mention ..."), accompanies a refusal (apologies, advice, how one would go about it,
+what the sources hold instead), or says something. An answer that says something before or after
+declining is no refusal, but for what leads to a conclusion that declines. See decision 0048.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from importlib import import_module
+from itertools import accumulate
+
+from msgspec import Struct
+
+from ragauge.text import citation_list
+
+VERSION = 1
+"""The version of the rules below and of the patterns of all languages: it grows when they change,
+and so do the versions of the metrics that depend on refusals."""
+
+
+class LanguagePatterns(Struct, frozen=True, kw_only=True):
+    """How a language declines. Patterns are searched in lower-case clauses.
+
+    replaces   spellings that patterns need not know, as those of contractions, and the usual ones
+    stems      pieces of text of which every refusal has at least one: answers without any are not
+               looked at further, which costs a hundredth of the patterns
+    whole      short answers that are refusals as they stand, from their beginning to their end
+    declines   the speaker declines, or an answer cannot be given
+    lacks      the sources do not hold something
+    unless     before one of these words, `lacks` tells of the sources; behind it, of a condition
+    opens      what comes before a refusal and is no answer: an apology, what would be needed
+    asides     what comes behind a refusal and is no answer: advice, what the sources hold instead
+    turns      how a clause begins that goes on to answer in spite of what was said before
+    concludes  how a clause begins that draws a conclusion
+    results    how a clause begins that gives a result
+    supposes   how a clause begins that only supposes something
+    answers    what gives an answer, whatever else the clause says
+    splits     where a sentence has a new clause
+    concedes   the beginning of a sentence that only the rest of it counts behind
+    """
+
+    replaces: tuple[tuple[str, str], ...] = ()
+    stems: tuple[str, ...]
+    whole: re.Pattern[str]
+    declines: re.Pattern[str]
+    lacks: re.Pattern[str]
+    unless: re.Pattern[str]
+    opens: re.Pattern[str]
+    asides: re.Pattern[str]
+    turns: re.Pattern[str]
+    concludes: re.Pattern[str]
+    results: re.Pattern[str]
+    supposes: re.Pattern[str]
+    answers: re.Pattern[str]
+    splits: re.Pattern[str]
+    concedes: re.Pattern[str]
+
+
+# A sentence ends at a full stop before a blank, but not behind an abbreviation; a clause also at a
+# semicolon. Line ends, as those of lists, end both.
+_SENTENCE = re.compile(
+    r"(?<=[.!?;])(?<!\binc\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcorp\.)(?<!\bltd\.)"
+    r"(?<!\bco\.)(?<!\bz\.b\.)(?<!\bbzw\.)(?<!\bu\.s\.)(?<!\bno\.)(?<!\bdr\.)(?<!\bmr\.)(?<!\bms\.)(?<!\bst\.)(?<!\s[a-z]\.)[\"')\]»]*+\s+"
+    r"|\n+"
+)
+_MARKUP = re.compile(r"\[[0-9, ]{0,40}\]|[*_`#]+|\\[\[\]()]")
+_QUOTED = re.compile(r"\"[^\"\n]{1,200}\"")
+_NUMBER = re.compile(r"(?m)^ ?([0-9]{1,2})\. ")
+_LABEL = re.compile(r"^(?:final )?(?:answer|response|antwort|réponse|respuesta) ?: ?")
+_BLANKS = re.compile(r"[ \t\r\f\v\u00a0\u202f]+")
+_ITEM = re.compile(r"[0-9]{1,2}[.)] |[a-z]\) |[-•*] ")
+_WORD = re.compile(r"[^\W_]")
+_QUOTES = str.maketrans(
+    {
+        "’": "'",
+        "\u2018": "'",
+        "\u00b4": "'",
+        "…": ".",
+        "“": '"',
+        "”": '"',
+        "„": '"',
+        "«": '"',
+        "»": '"',
+    }
+)
+
+_MOST = 20_000
+"""Characters of an answer that are looked at: the first and the last half of them. No refusal is
+that long, but an answer may be, and it is an answer for what it says at both of its ends."""
+
+
+_DECLINING = ("declines", "lacks")
+
+
+def any_of(*alternatives: str) -> re.Pattern[str]:
+    """A pattern that takes any of some others."""
+    return re.compile("|".join(alternatives))
+
+
+def all_of(*alternatives: str) -> re.Pattern[str]:
+    """A pattern that takes any of some others from the beginning of a text to its end."""
+    return re.compile(f"^(?:{'|'.join(alternatives)})$")
+
+
+class Clause(Struct, frozen=True):
+    """A clause of an answer, and what it does: `declines`, `lacks`, `aside` or `says`."""
+
+    text: str
+    kind: str
+    turns: bool
+    concludes: bool
+    answers: bool
+
+
+@lru_cache(maxsize=8)
+def language_patterns(languages: tuple[str, ...]) -> tuple[LanguagePatterns, ...]:
+    """The patterns of some languages."""
+    package = "ragauge.scoring.refusal_languages"
+    return tuple(import_module(f"{package}.{name}").PATTERNS for name in languages)
+
+
+class NaturalRefusals:
+    """Finds the answers that decline as a whole, in some languages."""
+
+    def __init__(self, languages: Iterable[str]) -> None:
+        self.languages = language_patterns(tuple(languages))
+        self._stems = tuple(dict.fromkeys(s for one in self.languages for s in one.stems))
+        self._cached = lru_cache(maxsize=1024)(self._declines)
+
+    def find(self, texts: Sequence[str]) -> bytes:
+        """1 for each text that declines as a whole; texts are in lower case."""
+        found = bytearray(len(texts))
+        if self._stems:
+            for place in self._candidates(texts):
+                found[place] = self.declines(texts[place])
+        return bytes(found)
+
+    def declines(self, text: str) -> bool:
+        """Whether a text in lower case declines as a whole."""
+        # The same few sentences come again and again; long texts do not.
+        return self._cached(text) if len(text) <= 200 else self._declines(text)
+
+    def _declines(self, text: str) -> bool:
+        return any(declines_as_a_whole(text, language) for language in self.languages)
+
+    def _candidates(self, texts: Sequence[str]) -> list[int]:
+        """The places of the texts that have one of the stems.
+
+        To search one long text is far quicker than to search many short ones.
+        """
+        joined = "\0".join(texts).replace("’", "'")
+        ends = list(accumulate(len(text) + 1 for text in texts))
+        places: set[int] = set()
+        for stem in self._stems:
+            place, at = 0, joined.find(stem)
+            while at >= 0:
+                while ends[place] <= at:
+                    place += 1
+                places.add(place)
+                at = joined.find(stem, ends[place])
+        return sorted(places)
+
+
+def declines_as_a_whole(text: str, language: LanguagePatterns) -> bool:
+    """Whether an answer in lower case declines, and gives no part of an answer."""
+    plain = _plain(text, language)
+    if len(plain) <= 120 and language.whole.match(plain.strip(" .!()[]-–")):
+        return True
+    return _declining(clauses(plain, language))
+
+
+def _plain(text: str, language: LanguagePatterns) -> str:
+    """An answer without markup, quotes and citations."""
+    listed = citation_list(text)
+    if listed is not None:
+        text = text[: listed.start] + text[listed.end :]
+    if len(text) > _MOST:
+        text = f"{text[: _MOST // 2]}\n{text[-_MOST // 2 :]}"
+    text = _MARKUP.sub("", text.translate(_QUOTES))
+    text = _LABEL.sub("", _BLANKS.sub(" ", text).strip())
+    # Refusals that are quoted are no refusals of this answer, unless they are all of it.
+    text = _QUOTED.sub("it", text) if not _QUOTED.fullmatch(text) else text
+    for spelling, usual in language.replaces:
+        text = text.replace(spelling, usual)
+    return _NUMBER.sub(r"\1) ", text.replace('"', ""))
+
+
+def clauses(plain: str, language: LanguagePatterns) -> list[Clause]:
+    """The clauses of an answer, each with what it does."""
+    parts: list[Clause] = []
+    declined = False
+    for whole in _SENTENCE.split(plain):
+        sentence = language.concedes.sub("", whole, 1)
+        before = 0
+        cuts = [match.start() for match in language.splits.finditer(sentence)]
+        for cut in (*cuts, len(sentence)):
+            part = sentence[before:cut].strip(" ,;:–—")
+            before = cut
+            if not _WORD.search(part):
+                continue
+            # Items of a list do what the sentence before the list does.
+            in_aside = bool(parts) and parts[-1].kind == "aside" and bool(_ITEM.match(part))
+            clause = _clause(part, language, declined=declined, in_aside=in_aside)
+            declined = declined or clause.kind in _DECLINING
+            parts.append(clause)
+    return parts
+
+
+def _clause(part: str, language: LanguagePatterns, *, declined: bool, in_aside: bool) -> Clause:
+    """A clause with what it does; `declined`: one before it declines."""
+    supposes = language.supposes.match(part) is not None
+    answers = not supposes and language.answers.search(part) is not None
+    kind = "says"
+    if answers:
+        pass
+    elif supposes:
+        kind = "aside"
+    elif language.declines.search(part):
+        kind = "declines"
+    elif _lacks(part, language):
+        kind = "lacks"
+    elif in_aside or language.opens.search(part) or (declined and language.asides.search(part)):
+        kind = "aside"
+    if kind == "says" and language.results.match(part):
+        answers = True
+    return Clause(
+        part,
+        kind,
+        language.turns.match(part) is not None,
+        language.concludes.match(part) is not None,
+        answers,
+    )
+
+
+def _lacks(part: str, language: LanguagePatterns) -> bool:
+    match = language.lacks.search(part)
+    return match is not None and not language.unless.search(part, 0, match.end())
+
+
+def _declining(parts: Sequence[Clause]) -> bool:
+    """Whether clauses together decline to answer."""
+    kinds = [part.kind for part in parts]
+    declining = [place for place, kind in enumerate(kinds) if kind in _DECLINING]
+    if not declining:
+        return False
+    if "says" not in kinds:
+        return True
+    if any(part.answers for part in parts):
+        return False
+    first = next(place for place, kind in enumerate(kinds) if kind != "aside")
+    if kinds[first] == "declines" and _leads(parts[first:]):
+        return True
+    # What was said may lead to a conclusion that declines.
+    last = max((place for place in declining if kinds[place] == "declines"), default=-1)
+    if last < 0 or "says" in kinds[last:]:
+        return False
+    return parts[last].concludes or (kinds[first] != "says" and last == declining[-1])
+
+
+def _leads(parts: Sequence[Clause]) -> bool:
+    """Whether an answer that begins by declining goes on without answering.
+
+    Advice comes next, and what is said among it explains; an answer would come at once, or begin
+    with a word such as "however".
+    """
+    behind = [part for part in parts if part.kind != "declines"]
+    if any(part.kind == "says" and part.turns for part in behind):
+        return False
+    return not behind or behind[0].kind != "says"
