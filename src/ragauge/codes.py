@@ -242,6 +242,10 @@ bad-scores: a file is not a scores file that can be judged again
 lexical-embedder: the ΔS of this run is lexical, and feeds no gate
     It comes from hashed n-grams: it compares words, not meanings, and no threshold of ΔS was made
     for it. Measure with a model (`--embed minilm`), or leave out the gates on ΔS.
+nothing-placed: no hit has a place that the evidence can be held against
+    The gold set says where evidence stands, and the hits say neither that nor anything by which it
+    can be found, so every rank would be a miss. With --corpus or --chunks hits are placed by id, by
+    document and offsets, or by their text; the message counts what stood in the way.
 too-many-errors: the target failed too often, and the run was stopped
     There were more errors than --max-errors allows, the first 20 results all had the same error, or
     very many calls never came back. What was answered is stored: mend the target, then go on with

@@ -7,6 +7,7 @@ it they are is measured in bytes of UTF-8, as spans are.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 
 from ragauge.spans import Merged, merged, overlap
 
@@ -17,6 +18,24 @@ _TRIES = 16  # candidates that are compared one by one before the linear search 
 def normalised(text: str) -> str:
     """A text as it is compared: NFC, runs of whitespace as one blank, none at the ends."""
     return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def clusters(word: str) -> Iterator[str]:
+    """Parts of a word that are composed each by itself: a letter with all that may join it.
+
+    Most marks have a combining class; the vowels of Hangul and of some scripts of India have none,
+    and join the letter before them nevertheless.
+    """
+    cluster = ""
+    for letter in word:
+        if cluster and not unicodedata.combining(letter):
+            apart = unicodedata.normalize("NFC", cluster) + unicodedata.normalize("NFC", letter)
+            if unicodedata.normalize("NFC", cluster + letter) == apart:
+                yield cluster
+                cluster = ""
+        cluster += letter
+    if cluster:
+        yield cluster
 
 
 def is_quote(text: str, quote: str) -> bool:

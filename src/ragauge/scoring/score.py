@@ -9,19 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge import registry
-from ragauge.corpus.chunk_list import chunk_list_digest, load_chunks
+from ragauge.corpus.chunk_list import chunk_list_digest, listed_documents, load_chunks
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
+from ragauge.corpus.place_index import write_place_index
 from ragauge.corpus.resolve import Resolver, block_chunks, refuse_moved
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source
+from ragauge.files.temporary_file import temporary_file
 from ragauge.formats.detect import FormatChoice, choose, cutoffs
 from ragauge.formats.load import as_trec, name_of, open_source
 from ragauge.gold.locate import locator
@@ -58,6 +61,9 @@ from ragauge.text import compiled_pattern
 
 if TYPE_CHECKING:
     from ragauge.scoring.remeasure import Remeasurer
+
+_EMPTY = "retrieval.empty"
+"""The one metric of retrieval that asks whether there are hits, and not where they stand."""
 
 GateMaker = Callable[[Profile, Sequence[int]], Sequence[Gate]]
 
@@ -269,6 +275,7 @@ def score_inputs(
 
         remeasurer = opened_remeasurer(stack, embed, gold.items(), listed, corpus, trace_name)
     table = gold.table(plan.options, gold_name, listed)
+    plan = replace(plan, places=place_index(stack, table, lookup))
     if not (hashes or plan.note_rows):  # then nobody asks for them, unless a store does
         gold.forget_items()
     traces: AnyTraces | None = None  # a TREC run over judgements never becomes traces
@@ -292,6 +299,7 @@ def score_inputs(
         run.stop_on_problems()
     file_facts = run.inputs()  # before the second pass adds what it has to say
     scores = run.finish()
+    refuse_unplaced(scores)
     if remeasurer is not None or bands:
         from ragauge.scoring.remeasure import semantic_of
 
@@ -385,6 +393,40 @@ def score_stored(
     run.take_inputs(given)
     run.read(TraceFile(traces, engine, stored=True))
     return without_metrics(run.finish(), RANKS)
+
+
+def place_index(stack: ExitStack, table: GoldTable, lookup: Lookup | None) -> str | None:
+    """The path of an index in which hits are placed by name, offsets and text, if one is needed.
+
+    It holds the documents of the corpus, and those that the list of chunks has the text of.
+    """
+    details = table.keys.details.values()
+    if not any(detail.places or detail.docs or detail.quoted for detail in details):
+        return None
+    listed = listed_documents(table.chunks)
+    documents = {} if lookup is None else lookup.documents
+    if not listed and not documents:
+        return None
+    index = stack.enter_context(temporary_file())
+    # One document at a time: a corpus may be larger than memory has room for twice.
+    in_corpus = ((doc, lookup.text(doc)) for doc in documents) if lookup is not None else ()
+    in_list = ((doc, text) for doc, text in listed.items() if doc not in documents)
+    write_place_index(index.file, chain(in_corpus, in_list))
+    return index.path
+
+
+def refuse_unplaced(scores: Scores) -> None:
+    """Refuse a run whose hits have no place where its gold has: every rank would be a miss."""
+    placing = scores.placing
+    beside = (_EMPTY, *RANKS)
+    by_rank = any(name.startswith("retrieval.") and name not in beside for name in scores.metrics)
+    if placing is not None and placing.is_hopeless and by_rank:
+        raise RagaugeError.of(
+            "nothing-placed",
+            f"no hit of {scores.trace_name} has a place that the evidence of {scores.gold_name} "
+            f"can be held against: {placing.reasons()}",
+            hint=placing.cure,
+        )
 
 
 def unranked(plan: ScoringPlan) -> ScoringPlan:

@@ -7,6 +7,7 @@ size of batches and no number of workers can change a bit of them (decision 0005
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -26,6 +27,7 @@ from ragauge.model.dialect import Dialect
 from ragauge.model.error_reasons import reason_code, sorted_reasons
 from ragauge.model.labels import LABELS
 from ragauge.model.options import Options
+from ragauge.model.placement import placing
 from ragauge.model.profile import Profile
 from ragauge.model.scores import Scores
 from ragauge.scoring import trec
@@ -58,7 +60,7 @@ _IN_MEMORY = Range(0, 0, 0, 0)
 
 
 class ScoringPlan(Struct, frozen=True, kw_only=True):
-    """What is to be measured, and by which rules."""
+    """What is to be measured, and by which rules; `places` is the path of an index of places."""
 
     profile: Profile
     dialect: Dialect
@@ -73,6 +75,7 @@ class ScoringPlan(Struct, frozen=True, kw_only=True):
     slices: bool = True
     note_rows: bool = False
     check_keys: bool = False
+    places: str | None = None
     batch_records: int = BATCH_RECORDS
 
 
@@ -146,6 +149,7 @@ def job_of(plan: ScoringPlan, table: GoldTable, source: Source, *, stored: bool 
         measured=table.measured if table.beside else None,
         note_rows=plan.note_rows,
         check_keys=plan.check_keys,
+        places=plan.places,
     )
 
 
@@ -193,6 +197,8 @@ class ScoringRun:
         self.duplicate_keys: list[tuple[int, int, str]] = []
         self.duplicate_key_count = 0
         self.crlf = False
+        self.placements: Counter[str] = Counter()
+        self.prefixes: set[str] = set()
 
     def job(self, source: Source) -> Job:
         """What a worker needs to read the rows of a trace file."""
@@ -281,6 +287,8 @@ class ScoringRun:
             self.duplicate_key_count += partial.duplicate_key_count
             rows = [(index, line, message) for line, message in partial.duplicate_keys]
             self.duplicate_keys = sorted(self.duplicate_keys + rows)[:MAX_REPORTED]
+            self.placements.update(partial.placements)
+            self.prefixes.update(partial.prefixes)
             self.problem_count += partial.problem_count
             misplaced = [(index, row.line, row.problem) for row in partial.problems]
             self.problems = sorted(self.problems + misplaced, key=_place)[:MAX_REPORTED]
@@ -367,6 +375,7 @@ class ScoringRun:
             questions, by_row=self.rules.unit == "row", cluster=self.table.cluster
         )
         first = self.first_lines()
+        placed = placing(self.placements, self.prefixes)
         return Scores(
             profile=self.plan.profile.name,
             dialect=self.plan.dialect.name,
@@ -388,7 +397,11 @@ class ScoringRun:
                 self.totals, self.table, gold=self.gold_name, trace=self.trace_name, first=first
             ),
             rows=row_results(self.totals, self.table),
-            warnings=(*self._notes(), *self._findings(tally, first)),
+            warnings=(
+                *self._notes(),
+                *(placed.sentences() if placed is not None else ()),
+                *self._findings(tally, first),
+            ),
             skipped=tuple(
                 f"{problem.place}: {problem.message}"
                 for problem in [*self.gold_problems, *self._located()]
@@ -406,6 +419,7 @@ class ScoringRun:
             cites=self.totals.cited > 0,
             errors=self._errors(),
             per_question=per_question(measured, self.table),
+            placing=placed,
         )
 
     def _errors(self) -> dict[str, int]:

@@ -22,6 +22,7 @@ class Job(Struct, frozen=True, kw_only=True):
     `measured`: questions from this number on are not measured, and their traces counted apart.
     `note_rows`: a page will show the traces, so partials bring notes on their rows.
     `check_keys`: every row is searched for keys that stand twice, which takes time.
+    `places`: the index of places that hits are looked up in, as a path.
     """
 
     source: Source
@@ -44,6 +45,7 @@ class Job(Struct, frozen=True, kw_only=True):
     measured: int | None = None
     note_rows: bool = False
     check_keys: bool = False
+    places: str | None = None
 
 
 class Misplaced(Struct, frozen=True, array_like=True):
@@ -57,7 +59,8 @@ class Partial(Struct, frozen=True, kw_only=True):
     """The records of one range as columns, and what was counted on the way.
 
     `beside` counts the traces of questions that are not measured. `duplicate_keys` are the lines of
-    the first rows with a key twice, and what was found there.
+    the first rows with a key twice, and what was found there. `placements` counts by what hits
+    were placed, or why not; `prefixes` are those of document names that were matched without.
     """
 
     range_index: int
@@ -75,3 +78,5 @@ class Partial(Struct, frozen=True, kw_only=True):
     noted: NotedRows | None = None
     duplicate_keys: tuple[tuple[int, str], ...] = ()
     duplicate_key_count: int = 0
+    placements: dict[str, int] = {}
+    prefixes: tuple[str, ...] = ()
