@@ -165,9 +165,10 @@ mixed-units: offsets of different units meet
     Bytes and characters agree only in plain ASCII; comparing one with the other would move every
     place behind the first accent. Use bytes of the UTF-8 text everywhere, or say unit: char
     everywhere.
-quote-unpinned: evidence is named by a quote alone
+quote-unpinned: evidence is a quote of a document whose text is not known
     A quote is found in the document's text, which a run does not have. Name the corpus with
-    --corpus, or let `ragauge gold pin` look the quote up in it and write its offsets beside it.
+    --corpus, or let `ragauge gold pin` look the quote up in it and write its offsets beside it. A
+    quote without a document is found by the texts of the hits.
 draft-item: a gold item is a draft that nobody has confirmed
     `ragauge gold new` suggests evidence and leaves the question to a person; `ragauge gold migrate`
     leaves items whose evidence has no new place. Write the question, check the evidence, and

@@ -235,3 +235,85 @@ def test_a_run_whose_hits_have_no_place_is_not_evaluable(
 def test_a_run_that_retrieves_nothing_is_evaluable(folder: Folder, corpus: str) -> None:
     outcome = scored(folder, corpus, [{"qid": qid, "hits": []} for qid in RETRIEVED])
     assert values(outcome)["retrieval.recall@3"] == 0.0
+
+
+# --- evidence that is a quote and nothing else ---
+
+QUOTES: list[Row] = [
+    {"qid": qid, "question": f"{qid}?", "answerable": True, "relevant": [{"quote": text}]}
+    for qid, (_, text) in EVIDENCE.items()
+]
+QUOTED = {name: value for name, value in EXPECTED.items() if "span" not in name}
+
+
+def quoted(folder: Folder, rows: list[Row], *options: str, gold: list[Row] = QUOTES) -> Outcome:
+    return folder.score(
+        rows, "--profile", "all", "--metrics", ",".join(QUOTED), "--format", "json", *options,
+        gold=gold,
+    )  # fmt: skip
+
+
+def metrics_of(outcome: Outcome) -> dict[str, float]:
+    assert outcome.exit_code == 0, outcome.err
+    metrics = json.loads(outcome.out)["metrics"]
+    return {name: metrics[name]["value"] for name in QUOTED}
+
+
+@pytest.mark.parametrize("shape", ["texts", "texts with ids", "other blanks", "with a head"])
+def test_a_quote_is_found_by_the_texts_of_hits(folder: Folder, shape: str) -> None:
+    assert metrics_of(quoted(folder, traces(SHAPES[shape]))) == QUOTED
+
+
+@pytest.mark.parametrize("shape", ["bytes", "absolute paths", "characters", "texts"])
+def test_a_quote_is_found_by_places_where_there_is_a_corpus(
+    folder: Folder, corpus: str, shape: str
+) -> None:
+    assert metrics_of(quoted(folder, traces(SHAPES[shape]), "--corpus", corpus)) == QUOTED
+
+
+def found_at(folder: Folder, quote: str, *texts: str) -> int | None:
+    """The rank at which a quote is found, by its reciprocal."""
+    gold = [{"qid": "q", "question": "?", "relevant": [{"quote": quote}]}]
+    rows = [{"qid": "q", "hits": [{"id": str(n), "text": text} for n, text in enumerate(texts)]}]
+    reciprocal = metrics_of(quoted(folder, rows, gold=gold))["retrieval.mrr@10"]
+    return round(1 / reciprocal) if reciprocal else None
+
+
+def test_half_of_the_characters_of_a_quote_find_it(folder: Folder) -> None:
+    """Of 80 characters, of which the last 40 have two bytes each, 40 are a half."""
+    head = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+    tail = "äöüßéèêàâçáíóúñãõåøæœłżźćńśđðþÿìòùîôûëïý"
+    assert found_at(folder, head + tail, head) == 1
+    assert found_at(folder, head + tail, head[1:]) is None
+    assert found_at(folder, head + tail, f"x {tail} x") == 1
+    assert found_at(folder, head + tail, f"before it {head[:26]}") is None
+    # 26 and then 14 more of 80, together a half
+    assert found_at(folder, head + tail, f"before it {head[:26]}", f"{tail[-14:]} behind") == 2
+
+
+def test_no_quote_can_be_found_without_a_text(folder: Folder) -> None:
+    outcome = quoted(folder, [{"qid": qid, "hits": ["a", "b"]} for qid in EVIDENCE])
+    assert (outcome.exit_code, outcome.codes) == (4, {"nothing-placed"})
+
+
+def test_a_quote_in_a_group_is_found_too(folder: Folder) -> None:
+    gold = [{"qid": "q", "question": "?", "groups": [[{"quote": INNER}], [{"quote": PICKED}]]}]
+    rows = [{"qid": "q", "hits": [{"id": "a", "text": INNER}]}]
+    folder.write("gold.jsonl", gold)
+    folder.write("trace.jsonl", rows)
+    outcome = folder.run(
+        "score", "gold.jsonl", "trace.jsonl", "--profile", "all", "--format", "json",
+        "--metrics", "retrieval.group_recall@3",
+    )  # fmt: skip
+    assert json.loads(outcome.out)["metrics"]["retrieval.group_recall@3"]["value"] == 0.5
+
+
+def test_validate_finds_what_score_finds(folder: Folder, corpus: str) -> None:
+    folder.write("gold.jsonl", GOLD)
+    for shape in ("texts", "absolute paths", "a start", "with a head"):
+        folder.write("trace.jsonl", traces(SHAPES[shape]))
+        outcome = folder.run("validate", "gold.jsonl", "trace.jsonl", "--corpus", corpus)
+        assert outcome.exit_code == 0, outcome.err
+    folder.write("trace.jsonl", traces(NOT_PLACED["other texts"][0]))
+    outcome = folder.run("validate", "gold.jsonl", "trace.jsonl", "--corpus", corpus)
+    assert outcome.codes == {"unresolved"}

@@ -7,10 +7,15 @@ nothing else. What is found is written into the hit, so that all that follows se
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import chain
 
 from msgspec.structs import replace
 
-from ragauge.corpus.place_index import PlaceIndex
+from ragauge.corpus.chunk_list import listed_documents
+from ragauge.corpus.lookup import Lookup
+from ragauge.corpus.place_index import PlaceIndex, write_place_index
+from ragauge.files.temporary_file import temporary_file
 from ragauge.ids import doc_of
 from ragauge.model.chunk import Chunk
 from ragauge.model.trace import Hit, Trace
@@ -22,11 +27,18 @@ _MOST_CACHED = 1 << 15
 
 
 class HitPlacer:
-    """Places the hits of traces; `prefixes` are the beginnings of names that documents lack."""
+    """Places the hits of traces; `prefixes` are the beginnings of names that documents lack.
 
-    def __init__(self, index: PlaceIndex, chunks: Mapping[str, Chunk]) -> None:
+    `texts`: hits that have a place and no text get the one at their place, to be held against
+    quotes.
+    """
+
+    def __init__(
+        self, index: PlaceIndex, chunks: Mapping[str, Chunk], *, texts: bool = False
+    ) -> None:
         self.index = index
         self.chunks = chunks
+        self.texts = texts
         self.prefixes: set[str] = set()
         self._placed: dict[tuple[object, ...], Hit] = {}
 
@@ -44,11 +56,18 @@ class HitPlacer:
         placed = self._placed.get(key)
         if placed is None:
             placed = self._place(hit)
+            if self.texts and placed.text is None:
+                placed = replace(placed, text=self._text(placed))
             if len(self._placed) >= _MOST_CACHED:
                 self._placed.clear()
             self._placed[key] = placed
         return replace(
-            hit, doc=placed.doc, path=placed.path, spans=placed.spans, placement=placed.placement
+            hit,
+            doc=placed.doc,
+            path=placed.path,
+            text=placed.text,
+            spans=placed.spans,
+            placement=placed.placement,
         )
 
     def _place(self, hit: Hit) -> Hit:
@@ -81,6 +100,14 @@ class HitPlacer:
             reason = reason if reason == "text-not-found" else "unknown-document"
             return replace(hit, placement=reason)
         return replace(hit, spans=(), placement=reason or "no-text")
+
+    def _text(self, hit: Hit) -> str | None:
+        """The text at the place of a hit; None where it has none in bytes."""
+        if hit.doc not in self.index or any(span.unit != "byte" for span in hit.spans):
+            return None
+        doc = hit.doc or ""
+        parts = [self.index.text(doc, span.start, span.end) for span in hit.spans]
+        return "\n".join(parts) or None
 
     def _by_id(self, hit: Hit, chunk: Chunk) -> Hit:
         """A hit whose chunk is known; it may say itself which part of the chunk it is."""
@@ -146,3 +173,30 @@ def _in_document(hit: Hit, doc: str) -> Hit:
         return hit
     path = hit.path if hit.doc is None or hit.path == doc else hit.doc
     return replace(hit, doc=doc, path=None if path == doc else path)
+
+
+def opened_place_index(
+    stack: ExitStack, lookup: Lookup | None, chunks: Mapping[str, Chunk]
+) -> str | None:
+    """The path of an index of places, which is gone with the stack; None where no text is known.
+
+    It holds the documents of the corpus, and those that the list of chunks has the text of.
+    """
+    listed = listed_documents(chunks)
+    documents = {} if lookup is None else lookup.documents
+    if not listed and not documents:
+        return None
+    index = stack.enter_context(temporary_file())
+    # One document at a time: a corpus may be larger than memory has room for twice.
+    in_corpus = ((doc, lookup.text(doc)) for doc in documents) if lookup is not None else ()
+    in_list = ((doc, text) for doc, text in listed.items() if doc not in documents)
+    write_place_index(index.file, chain(in_corpus, in_list))
+    return index.path
+
+
+def opened_placer(
+    stack: ExitStack, lookup: Lookup | None, chunks: Mapping[str, Chunk]
+) -> HitPlacer | None:
+    """What places hits in a corpus or in a list of chunks; None where no text is known."""
+    path = opened_place_index(stack, lookup, chunks)
+    return None if path is None else HitPlacer(PlaceIndex(path), chunks)

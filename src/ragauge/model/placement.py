@@ -11,6 +11,7 @@ PLACED: Mapping[str, str] = {
     "offsets": "offsets",
     "text": "text",
     "part": "part of the text",
+    "quote": "text beside a quote",
 }
 """By what a hit was placed, in words."""
 

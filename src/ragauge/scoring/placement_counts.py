@@ -49,7 +49,7 @@ class PlacementCounts:
             return "id"
         if not details.places:  # a quote: any text can be held against it
             has_text = hit.text or (chunk is not None and chunk.text)
-            return "text" if has_text else hit.placement or "no-text"
+            return "quote" if has_text else "no-text"
         docs = [name for name in (hit.doc, hit.path) if name] or [doc_of(hit.id) or ""]
         if hit.spans and not self.docs.isdisjoint(docs):
             return "offsets" if hit.placement in (None, "unknown-document") else hit.placement

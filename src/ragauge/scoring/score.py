@@ -9,22 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge import registry
-from ragauge.corpus.chunk_list import chunk_list_digest, listed_documents, load_chunks
+from ragauge.corpus.chunk_list import chunk_list_digest, load_chunks
+from ragauge.corpus.hit_placer import opened_place_index
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
-from ragauge.corpus.place_index import write_place_index
 from ragauge.corpus.resolve import Resolver, block_chunks, refuse_moved
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source
-from ragauge.files.temporary_file import temporary_file
 from ragauge.formats.detect import FormatChoice, choose, cutoffs
 from ragauge.formats.load import as_trec, name_of, open_source
 from ragauge.gold.locate import locator
@@ -396,23 +394,11 @@ def score_stored(
 
 
 def place_index(stack: ExitStack, table: GoldTable, lookup: Lookup | None) -> str | None:
-    """The path of an index in which hits are placed by name, offsets and text, if one is needed.
-
-    It holds the documents of the corpus, and those that the list of chunks has the text of.
-    """
+    """The path of an index in which hits are placed, if the evidence of a gold set needs one."""
     details = table.keys.details.values()
     if not any(detail.places or detail.docs or detail.quoted for detail in details):
         return None
-    listed = listed_documents(table.chunks)
-    documents = {} if lookup is None else lookup.documents
-    if not listed and not documents:
-        return None
-    index = stack.enter_context(temporary_file())
-    # One document at a time: a corpus may be larger than memory has room for twice.
-    in_corpus = ((doc, lookup.text(doc)) for doc in documents) if lookup is not None else ()
-    in_list = ((doc, text) for doc, text in listed.items() if doc not in documents)
-    write_place_index(index.file, chain(in_corpus, in_list))
-    return index.path
+    return opened_place_index(stack, lookup, table.chunks)
 
 
 def refuse_unplaced(scores: Scores) -> None:

@@ -82,7 +82,8 @@ class RangeReducer:
         )
         self.placer: HitPlacer | None = None
         if job.places is not None and not job.stored:
-            self.placer = HitPlacer(PlaceIndex(job.places), job.chunks)
+            quoted = any(details.quoted for details in job.keys.details.values())
+            self.placer = HitPlacer(PlaceIndex(job.places), job.chunks, texts=quoted)
         self.placements = PlacementCounts(job.keys, job.chunks)
         # Under `keep = last` a question that was met further down needs no second look.
         self.met: set[int] = set()
