@@ -55,6 +55,7 @@ from ragauge.scoring.row_index import NO_LABELS, row_index
 from ragauge.scoring.scoring_run import InputFacts, ScoringPlan, ScoringRun, job_of
 from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.pack import SerialisedRows
+from ragauge.scoring.trace_columns import GoldKeys
 from ragauge.text import compiled_pattern
 
 if TYPE_CHECKING:
@@ -273,7 +274,7 @@ def score_inputs(
 
         remeasurer = opened_remeasurer(stack, embed, gold.items(), listed, corpus, trace_name)
     table = gold.table(plan.options, gold_name, listed)
-    plan = replace(plan, places=place_index(stack, table, lookup))
+    plan = replace(plan, places=place_index(stack, table.keys, table.chunks, lookup))
     if not (hashes or plan.note_rows):  # then nobody asks for them, unless a store does
         gold.forget_items()
     traces: AnyTraces | None = None  # a TREC run over judgements never becomes traces
@@ -393,12 +394,14 @@ def score_stored(
     return without_metrics(run.finish(), RANKS)
 
 
-def place_index(stack: ExitStack, table: GoldTable, lookup: Lookup | None) -> str | None:
+def place_index(
+    stack: ExitStack, keys: GoldKeys, chunks: Mapping[str, Chunk], lookup: Lookup | None
+) -> str | None:
     """The path of an index in which hits are placed, if the evidence of a gold set needs one."""
-    details = table.keys.details.values()
+    details = keys.details.values()
     if not any(detail.places or detail.docs or detail.quoted for detail in details):
         return None
-    return opened_place_index(stack, lookup, table.chunks)
+    return opened_place_index(stack, lookup, chunks)
 
 
 def refuse_unplaced(scores: Scores) -> None:
