@@ -17,13 +17,9 @@ _SEVERAL = ""
 
 
 class DocumentMatch(NamedTuple):
-    """The document that a name means: one, none, or several (`ambiguous`).
-
-    `prefix` is what the name has before the document's, or the document's before the name.
-    """
+    """The document that a name means: one, none, or several (`ambiguous`)."""
 
     doc: str | None = None
-    prefix: str = ""
     ambiguous: bool = False
 
 
@@ -64,15 +60,22 @@ class DocumentNames:
             if doc is not None:
                 if doc == _SEVERAL:
                     return DocumentMatch(ambiguous=True)
-                length = len("/".join(parts[first:]))
-                return DocumentMatch(doc, name[: len(name) - length] if first else "")
+                return DocumentMatch(doc)
         whole = "/".join(parts)
         doc = self._ends.get(whole)
         if doc is None:
             return DocumentMatch()
         if doc == _SEVERAL:
             return DocumentMatch(ambiguous=True)
-        return DocumentMatch(doc, doc[: len(doc) - len(whole)])
+        return DocumentMatch(doc)
+
+
+def prefix_between(name: str, doc: str) -> str:
+    """What a name has before a document's, or the document's before the name; else nothing."""
+    path = name.replace("\\", "/")
+    if path.endswith(f"/{doc}"):
+        return name[: len(name) - len(doc)]
+    return doc[: len(doc) - len(path)] if doc.endswith(f"/{path}") else ""
 
 
 def _parts(name: str) -> list[str]:

@@ -27,7 +27,7 @@ _MOST_CACHED = 1 << 15
 
 
 class HitPlacer:
-    """Places the hits of traces; `prefixes` are the beginnings of names that documents lack.
+    """Places the hits of traces.
 
     `texts`: hits that have a place and no text get the one at their place, to be held against
     quotes.
@@ -39,7 +39,6 @@ class HitPlacer:
         self.index = index
         self.chunks = chunks
         self.texts = texts
-        self.prefixes: set[str] = set()
         self._placed: dict[tuple[object, ...], Hit] = {}
 
     def trace(self, trace: Trace) -> Trace:
@@ -122,8 +121,6 @@ class HitPlacer:
         for name in _names(hit):
             match = self.index.names.match(name)
             if match.doc is not None:
-                if match.prefix:
-                    self.prefixes.add(match.prefix)
                 return match.doc, None
             ambiguous = ambiguous or match.ambiguous
         return None, "ambiguous" if ambiguous else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from ragauge.corpus.document_names import DocumentNames
+from ragauge.corpus.document_names import DocumentNames, prefix_between
 from ragauge.ids import doc_of
 from ragauge.model.chunk import Chunk
 from ragauge.model.trace import Hit, Trace
@@ -15,7 +15,10 @@ from ragauge.scoring.trace_columns import GoldKeys
 
 
 class PlacementCounts:
-    """Counts by what hits are placed, over the questions whose evidence is a place or a quote."""
+    """Counts by what hits are placed, over the questions whose evidence is a place or a quote.
+
+    `prefixes` are the beginnings of names by which their documents differ from the corpus's.
+    """
 
     def __init__(self, keys: GoldKeys, chunks: Mapping[str, Chunk]) -> None:
         self.details = {
@@ -29,6 +32,7 @@ class PlacementCounts:
         self.docs = frozenset(docs)
         self.names = DocumentNames(self.docs)
         self.counts: Counter[str] = Counter()
+        self.prefixes: set[str] = set()
 
     def add(self, question: int, trace: Trace) -> None:
         """Count the hits of a trace."""
@@ -37,6 +41,10 @@ class PlacementCounts:
             return
         for hit in trace.hits:
             self.counts[self._placement(hit, details)] += 1
+            if hit.placement is not None and hit.path is not None and hit.doc is not None:
+                prefix = prefix_between(hit.path, hit.doc)
+                if prefix:
+                    self.prefixes.add(prefix)
 
     def take(self) -> dict[str, int]:
         """The counts so far; the next hit begins new ones."""

@@ -178,7 +178,7 @@ class RangeReducer:
             duplicate_keys=tuple(sorted(self.duplicate_keys)[:MAX_REPORTED]),
             duplicate_key_count=self.duplicate_key_count,
             placements=self.placements.take(),
-            prefixes=() if self.placer is None else tuple(sorted(self.placer.prefixes)),
+            prefixes=tuple(sorted(self.placements.prefixes)),
         )
         self._begin()
         return partial
