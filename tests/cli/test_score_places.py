@@ -317,3 +317,96 @@ def test_validate_finds_what_score_finds(folder: Folder, corpus: str) -> None:
     folder.write("trace.jsonl", traces(NOT_PLACED["other texts"][0]))
     outcome = folder.run("validate", "gold.jsonl", "trace.jsonl", "--corpus", corpus)
     assert outcome.codes == {"unresolved"}
+
+
+# --- comparing, judging and diagnosing what was placed ---
+
+
+def test_compare_places_hits_of_both_files(folder: Folder, corpus: str) -> None:
+    """The same hits, said in two ways, are a draw; without a corpus there is nothing to compare."""
+    folder.write("gold.jsonl", GOLD)
+    folder.write("a.jsonl", traces(SHAPES["absolute paths"]))
+    folder.write("b.jsonl", traces(SHAPES["texts"]))
+    worse = traces(SHAPES["a start"])
+    worse[1]["hits"] = worse[2]["hits"][1:]
+    folder.write("c.jsonl", worse)
+    arguments = ("--gold", "gold.jsonl", "--profile", "all", "--format", "json")
+    same = folder.run("compare", "a.jsonl", "b.jsonl", *arguments, "--corpus", corpus)
+    assert same.exit_code == 0, same.err
+    document = json.loads(same.out)
+    assert {row["kind"] for row in document["per_query"]} <= {"draw", "both_miss"}
+    lost = folder.run("compare", "a.jsonl", "c.jsonl", *arguments, "--corpus", corpus)
+    kinds = {row["query_id"]: row["kind"] for row in json.loads(lost.out)["per_query"]}
+    assert kinds["q2"] == "regression"
+    blind = folder.run("compare", "a.jsonl", "b.jsonl", *arguments)
+    assert (blind.exit_code, blind.codes) == (4, {"nothing-placed"})
+
+
+def test_stored_runs_need_no_corpus_again(folder: Folder, corpus: str) -> None:
+    """Their hits are stored with their places: compare, diagnose and rescore find them."""
+    store = ("--store", "sqlite:///runs.db")
+    for name, shape in (("one", "texts"), ("two", "absolute paths")):
+        outcome = scored(folder, corpus, traces(SHAPES[shape]), *store, "--run-id", name)
+        assert outcome.exit_code == 0, outcome.err
+    compared = folder.run("compare", "one", "two", *store, "--format", "json")
+    kinds = {row["kind"] for row in json.loads(compared.out)["per_query"]}
+    assert kinds <= {"draw", "both_miss"}
+    assert "unchanged" in folder.run("rescore", "one", *store).out
+    diagnosed = folder.run("diagnose", "one", *store, "--format", "json")
+    assert diagnosed.exit_code == 0, diagnosed.err
+
+
+def test_diagnose_does_not_blame_an_index_whose_hits_have_no_place(
+    folder: Folder, corpus: str
+) -> None:
+    folder.write("gold.jsonl", GOLD)
+    folder.write("trace.jsonl", traces(SHAPES["texts"]))
+    blind = folder.run("diagnose", "gold.jsonl", "trace.jsonl", "--profile", "all")
+    assert (blind.exit_code, blind.codes) == (4, {"nothing-placed"})
+    outcome = folder.run(
+        "diagnose", "gold.jsonl", "trace.jsonl", "--profile", "all", "--corpus", corpus
+    )
+    assert outcome.exit_code == 0, outcome.err
+
+
+TARGET = """
+import json
+rows = {rows!r}
+def ask(question, limit=9):
+    return dict(documents=rows[question][:limit])
+"""
+
+
+def test_shadow_asks_and_places_as_run_does(folder: Folder, corpus: str) -> None:
+    """One hit is enough for q2 and not for q1, whose evidence is the second."""
+    rows = {f"{qid}?": [text for _, text in hits] for qid, hits in RETRIEVED.items()}
+    folder.write("own.py", TARGET.format(rows=rows))
+    folder.write("gold.jsonl", GOLD)
+    outcome = folder.run(
+        "shadow", "--live", "python:own.py:ask", "--shadow", "python:own.py:ask", "--gold",
+        "gold.jsonl", "--profile", "all", "--corpus", corpus, "--format", "json", "--filter",
+        "qid~q[12]", "--shadow-option", "limit=1", "--no-timing", "--rate", "100/s",
+        "--store", "sqlite:///runs.db", "--gates", "retrieval.recall@3>=0.9", "--index-only",
+    )  # fmt: skip
+    assert outcome.exit_code == 1, outcome.err
+    (gate,) = json.loads(outcome.out)["verdict"]["gates"]
+    assert gate["value"] == 0.5  # of q1 and q2 the second alone
+    both = folder.run(
+        "shadow", "--live", "python:own.py:ask", "--shadow", "python:own.py:ask", "--gold",
+        "gold.jsonl", "--profile", "all", "--corpus", corpus, "--format", "json",
+        "--option", "limit=2", "--store", "sqlite:///runs.db", "--gates",
+        "retrieval.recall@3>=0.6", "--index-only",
+    )  # fmt: skip
+    assert both.exit_code == 0, both.err
+
+
+def test_options_of_targets_are_refused_for_other_sides(folder: Folder) -> None:
+    folder.write("gold.jsonl", GOLD)
+    folder.write("trace.jsonl", traces(SHAPES["bytes"]))
+    for option in (("--live-option", "a=b"), ("--filter", "qid=q1")):
+        outcome = folder.run(
+            "shadow", "--live", "trace.jsonl", "--shadow", "trace.jsonl", "--gold", "gold.jsonl",
+            *option,
+        )  # fmt: skip
+        assert outcome.exit_code == 2
+        assert f"{option[0]}: --live trace.jsonl is no target" in outcome.err
