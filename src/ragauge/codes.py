@@ -165,9 +165,10 @@ mixed-units: offsets of different units meet
     Bytes and characters agree only in plain ASCII; comparing one with the other would move every
     place behind the first accent. Use bytes of the UTF-8 text everywhere, or say unit: char
     everywhere.
-quote-unpinned: evidence is named by a quote alone
+quote-unpinned: evidence is a quote of a document whose text is not known
     A quote is found in the document's text, which a run does not have. Name the corpus with
-    --corpus, or let `ragauge gold pin` look the quote up in it and write its offsets beside it.
+    --corpus, or let `ragauge gold pin` look the quote up in it and write its offsets beside it. A
+    quote without a document is found by the texts of the hits.
 draft-item: a gold item is a draft that nobody has confirmed
     `ragauge gold new` suggests evidence and leaves the question to a person; `ragauge gold migrate`
     leaves items whose evidence has no new place. Write the question, check the evidence, and
@@ -242,6 +243,10 @@ bad-scores: a file is not a scores file that can be judged again
 lexical-embedder: the ΔS of this run is lexical, and feeds no gate
     It comes from hashed n-grams: it compares words, not meanings, and no threshold of ΔS was made
     for it. Measure with a model (`--embed minilm`), or leave out the gates on ΔS.
+nothing-placed: no hit has a place that the evidence can be held against
+    The gold set says where evidence stands, and the hits say neither that nor anything by which it
+    can be found, so every rank would be a miss. With --corpus or --chunks hits are placed by id, by
+    document and offsets, or by their text; the message counts what stood in the way.
 too-many-errors: the target failed too often, and the run was stopped
     There were more errors than --max-errors allows, the first 20 results all had the same error, or
     very many calls never came back. What was answered is stored: mend the target, then go on with

@@ -7,8 +7,9 @@ it they are is measured in bytes of UTF-8, as spans are.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 
-from ragauge.spans import Merged, merged, overlap
+from ragauge.spans import Merged, merged, overlap, size
 
 _EDGE = 12  # characters, about two words
 _TRIES = 16  # candidates that are compared one by one before the linear search takes over
@@ -17,6 +18,24 @@ _TRIES = 16  # candidates that are compared one by one before the linear search 
 def normalised(text: str) -> str:
     """A text as it is compared: NFC, runs of whitespace as one blank, none at the ends."""
     return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def clusters(word: str) -> Iterator[str]:
+    """Parts of a word that are composed each by itself: a letter with all that may join it.
+
+    Most marks have a combining class; the vowels of Hangul and of some scripts of India have none,
+    and join the letter before them nevertheless.
+    """
+    cluster = ""
+    for letter in word:
+        if cluster and not unicodedata.combining(letter):
+            apart = unicodedata.normalize("NFC", cluster) + unicodedata.normalize("NFC", letter)
+            if unicodedata.normalize("NFC", cluster + letter) == apart:
+                yield cluster
+                cluster = ""
+        cluster += letter
+    if cluster:
+        yield cluster
 
 
 def is_quote(text: str, quote: str) -> bool:
@@ -64,6 +83,47 @@ def covered(quote: str, text: str, before: Merged | None = None) -> Merged:
         return [_place(quote, text, before or [])]
     head, tail = border(text, quote, least), border(quote, text, least)
     return merged([(0, head), (len(quote) - tail, len(quote))])
+
+
+def common_runs(quote: str, text: str) -> Merged:
+    """The intervals of a quote that stand in a text, wherever; both are normalised.
+
+    Runs of fewer than 23 characters may be passed over: they are shared by chance. In a quote that
+    repeats itself one run stands in several places; then only the longest counts.
+    """
+    intervals: list[tuple[int, int]] = []
+    at = 0
+    while at + _EDGE <= len(quote):
+        piece, best = quote[at : at + _EDGE], at
+        place = text.find(piece)
+        for _ in range(_TRIES):
+            if place < 0:
+                break
+            end = at + _common_prefix(quote[at:], text[place : place + len(quote) - at])
+            before = _common_prefix(quote[:at][::-1], text[max(0, place - at) : place][::-1])
+            if end - (at - before) > 2 * _EDGE - 2:
+                intervals.append((at - before, end))
+                best = max(best, end)
+            place = text.find(piece, place + 1)
+        at = max(at + _EDGE, best - best % _EDGE)
+    union = merged(intervals)
+    if size(union) > len(text):
+        return [max(intervals, key=lambda interval: interval[1] - interval[0])]
+    return union
+
+
+def _common_prefix(one: str, other: str) -> int:
+    """The length of what two texts begin with alike; every letter is compared about once."""
+    low, high = 0, min(len(one), len(other))
+    if one[:high] == other[:high]:
+        return high
+    while low < high - 1:
+        half = (low + high) // 2
+        if one[low:half] == other[low:half]:
+            low = half
+        else:
+            high = half
+    return low
 
 
 def shares_half(quote: str, text: str) -> bool:

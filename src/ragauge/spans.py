@@ -19,6 +19,8 @@ _PAIRS = (
     ("start", "end", None),
     ("start_byte", "end_byte", "byte"),
     ("start_char", "end_char", "char"),
+    ("start_char_idx", "end_char_idx", "char"),
+    ("start_index", "end_index", "char"),
     ("start_token", "end_token", "token"),
     ("start_ms", "end_ms", "ms"),
     ("line_start", "line_end", "line"),
@@ -69,6 +71,17 @@ def spans_in(row: Row, path: str, *, unit: str = "byte") -> tuple[Span, ...]:
         return spans
     span = _fields(row, path, unit)
     return () if span is None else (span,)
+
+
+def span_of_text(row: Row, path: str, text: str, *, unit: str = "byte") -> tuple[Span, ...]:
+    """The span of an object that says where its text begins, and not where it ends."""
+    unit = unit_in(row, path, unit)
+    for start, _, own in _PAIRS:
+        if row.get(start) is not None and (own or unit) in EXACT_UNITS:
+            first = as_int(row[start], f"{path}.{start}")
+            size = len(text) if (own or unit) == "char" else len(text.encode(errors="replace"))
+            return (_checked(first, first + size, own or unit, path),)
+    return ()
 
 
 def place_name(doc: str, spans: Sequence[Span]) -> str:

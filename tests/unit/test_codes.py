@@ -340,6 +340,9 @@ RECIPES: dict[str, Recipe] = {
     "duplicate-key": scored(
         "--profile", "all", gold=b'{"qid": "A1", "relevant": ["x"], "relevant": ["y"]}'
     ),
+    "nothing-placed": scored(
+        "--profile", "all", gold=[{"qid": "A1", "relevant": [PLACE]}], trace=TRACES[:1]
+    ),
     "mixed-units": scored(
         gold=[{"qid": "A1", "relevant": [PLACE, {**PLACE, "unit": "char"}]}], trace=TRACES[:1]
     ),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ragauge.quotes import border, covered, least_overlap, normalised, shares_half
+from ragauge.quotes import border, common_runs, covered, least_overlap, normalised, shares_half
 
 QUOTE = "The lock is taken before the first write and given back after the last."
 # 71 characters: an overlap counts from 12 of them on.
@@ -123,3 +125,24 @@ def test_texts_that_repeat_themselves_end() -> None:
     assert border(left, right, 12) == 0
     assert border("b" + right, right + "b", 12) == 40_000
     assert covered("ab" * 20_000 + "c", "c" + "ab" * 15_000) == [(0, 30_000)]
+
+
+@pytest.mark.parametrize(
+    ("quote", "text", "expected"),
+    [
+        ("one two three four five six seven", "zero one two three four five six X", [(0, 28)]),
+        ("one two three four five six seven", "two three four", []),  # 14 characters
+        ("a" * 100, "b" + "a" * 30 + "b", [(0, 30)]),  # one run in many places counts once
+        ("", "text", []),
+        ("quote", "", []),
+    ],
+)
+def test_runs_that_a_quote_and_a_text_have_in_common(
+    quote: str, text: str, expected: list[tuple[int, int]]
+) -> None:
+    assert common_runs(quote, text) == expected
+
+
+@given(st.text("ab ", max_size=60), st.text("ab ", max_size=60))
+def test_a_text_covers_no_more_of_a_quote_than_it_has(quote: str, text: str) -> None:
+    assert sum(end - start for start, end in common_runs(quote, text)) <= len(text)

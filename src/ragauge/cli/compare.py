@@ -22,7 +22,7 @@ from ragauge.cli.options import (
     whole_numbers,
 )
 from ragauge.cli.output import OUTPUT_OPTIONS, format_of, judged_drops, printable, write_output
-from ragauge.cli.store_options import STORE_OPTION, TEXTS_OPTION, CorpusOption, is_file
+from ragauge.cli.store_options import STORE_OPTION, CorpusOption, is_file
 from ragauge.cli.streams import print_text
 
 if TYPE_CHECKING:
@@ -59,7 +59,15 @@ if TYPE_CHECKING:
     help="From `corpus diff`, where A and B retrieved from two versions of a corpus: places and "
     "gold that moved are followed.",
 )
-@TEXTS_OPTION
+@click.option(
+    "--corpus",
+    "corpora",
+    multiple=True,
+    metavar="DIR",
+    help="A built corpus: hits of trace files are placed in it, and an HTML page shows its text "
+    "where the runs have none. Repeats, for two versions of a corpus (default: the one in "
+    "ragauge.toml).",
+)
 @click.option(
     "--fail-on",
     type=click.Choice(["regression", "loss"]),
@@ -106,8 +114,8 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     }
     asked.spare([path for _, path in written], inputs)
     detailed = any(chosen.detailed for chosen in (report, *(filed for filed, _ in written)))
-    if corpora and not detailed:
-        raise click.UsageError("--corpus is for a page that shows texts: add -o FILE.html")
+    if corpora and not detailed and not any(map(is_file, (asked.a, asked.b))):
+        raise click.UsageError("--corpus is for trace files, and for a page that shows texts")
     with ExitStack() as stack:
         one, other = stack.enter_context(_both(asked))
         details = None
@@ -195,9 +203,13 @@ def _both(asked: CommandOptions) -> Iterator[tuple[StoredRun | Scores, StoredRun
         if not all(map(is_file, (asked.a, asked.b))):
             store = stack.enter_context(asked.store())
         runs: list[StoredRun | Scores] = []
-        for name, chunks in ((asked.a, asked.chunks_a), (asked.b, asked.chunks_b)):
+        corpora = asked.corpora or (() if asked.config.corpus is None else (asked.config.corpus,))
+        corpus = None  # of two versions the first is that of A
+        for number, name in enumerate((asked.a, asked.b)):
+            corpus = corpora[number] if number < len(corpora) else corpus
+            chunks = (asked.chunks_a, asked.chunks_b)[number]
             if is_file(name):
-                runs.append(_file(stack, name, chunks, asked))
+                runs.append(_file(stack, name, chunks, corpus, asked))
                 continue
             assert store is not None
             suite = asked.config.suite or "default"
@@ -206,7 +218,7 @@ def _both(asked: CommandOptions) -> Iterator[tuple[StoredRun | Scores, StoredRun
 
 
 def _file(
-    stack: ExitStack, name: str, chunks: str | None, asked: CommandOptions
+    stack: ExitStack, name: str, chunks: str | None, corpus: str | None, asked: CommandOptions
 ) -> StoredRun | Scores:
     """A file of scores as it is; a trace file as a run in a store of its own, gone at the end."""
     from ragauge.model import scores_document
@@ -214,7 +226,8 @@ def _file(
     if (asked.gold is None and asked.config.gold is None) or _holds_scores(name):
         return scores_document.load_scores(name)
     ks = whole_numbers("--k", asked.k) or asked.config.k or None
-    return asked.scored_file(stack, asked.configured("gold") or "", name, k=ks, chunks=chunks)
+    gold = asked.configured("gold") or ""
+    return asked.scored_file(stack, gold, name, k=ks, chunks=chunks, corpus=corpus)
 
 
 _SCORES = re.compile(rb'"schema":\s*"ragauge\.scores/')

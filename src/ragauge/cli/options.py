@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -219,6 +220,44 @@ def finite(_context: click.Context, _option: click.Parameter, value: float | Non
         raise click.BadParameter(f"it must be a finite number, got {value}")
     return value
 
+
+ASK_OPTIONS = [
+    click.option(
+        "--option",
+        "pairs",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="What the target is told beside; ${NAME} in headers and URLs is taken from the "
+        "environment. Repeats.",
+    ),
+    click.option(
+        "--filter",
+        "filters",
+        multiple=True,
+        metavar="FILTER",
+        help="Only items with type=..., tag=..., lang=..., group=..., difficulty=... or qid=...; ~ "
+        "instead of = takes a regular expression. Repeats: all must hold.",
+    ),
+    click.option(
+        "--rate", metavar="N/s", help="Questions a second (/s), minute (/m) or hour (/h)."
+    ),
+    click.option(
+        "--max-errors",
+        type=click.IntRange(0),
+        metavar="N",
+        help="Stop after more errors than these; the run can be resumed.",
+    ),
+    click.option("--no-timing", is_flag=True, help="Do not store how long answers took."),
+    click.option(
+        "--cutoffs", metavar="K[,K...]", help="Cut-offs of the metrics (the profile's own)."
+    ),
+    click.option(
+        "--corpus", metavar="DIR", help="A built corpus: for targets that search one, too."
+    ),
+    click.option("--chunks", metavar="FILE", help="Where the chunks of the index lie."),
+    click.option("--embedder", metavar="NAME", help="For targets that compare vectors."),
+]
+"""What a command that asks targets takes beside their address."""
 
 PATIENCE_OPTIONS = [
     click.option(
@@ -503,3 +542,28 @@ def move(
         click.echo(f"draft: ... and {done.draft_count - len(done.drafts)} more", err=True)
     # The file is there, and no command will score it before a person has looked at the drafts.
     return int(ExitCode.NOT_EVALUABLE) if done.draft_count else 0
+
+
+_RATE = re.compile(r"(\d+(?:\.\d+)?)(?:/(s|m|h))?")
+_SECONDS = {None: 1, "s": 1, "m": 60, "h": 3600}
+
+
+def questions_a_second(text: str | None) -> float | None:
+    """Read `--rate`: how many questions a second; None for as many as there can be."""
+    if text is None:
+        return None
+    match = _RATE.fullmatch(text)
+    if match is None or not float(match[1]):
+        raise click.UsageError(f"--rate takes a number as in 20/s, 100/m or 500/h, got {text!r}")
+    return float(match[1]) / _SECONDS[match[2]]
+
+
+def target_settings(pairs: Sequence[str]) -> dict[str, str]:
+    """Read the values of `--option`."""
+    settings: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name or name in settings:
+            raise click.UsageError(f"--option takes NAME=VALUE, each name once, got {pair!r}")
+        settings[name] = value
+    return settings

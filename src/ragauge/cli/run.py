@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, redirect_stdout
@@ -13,6 +12,7 @@ import click
 
 from ragauge.cli.options import (
     ALLOW_OPTIONS,
+    ASK_OPTIONS,
     BASELINE_OPTION,
     EMBED_OPTIONS,
     FORMAT_OPTION,
@@ -25,7 +25,9 @@ from ragauge.cli.options import (
     options,
     permit,
     permit_embedder,
+    questions_a_second,
     say,
+    target_settings,
     whole_number,
     whole_numbers,
 )
@@ -49,8 +51,6 @@ if TYPE_CHECKING:
     from ragauge.run.ask import Limits, Progress
     from ragauge.run.run import Asked, Resumed, RunInput
 
-_RATE = re.compile(r"(\d+(?:\.\d+)?)(?:/(s|m|h))?")
-_SECONDS = {None: 1, "s": 1, "m": 60, "h": 3600}
 _K = 10
 _OF_NEW_RUNS = [
     "filter",
@@ -64,25 +64,6 @@ _OF_NEW_RUNS = [
     "no-timing",
 ]
 """Options that a run which is resumed does not take."""
-
-
-def _rate(text: str | None) -> float | None:
-    if text is None:
-        return None
-    match = _RATE.fullmatch(text)
-    if match is None or not float(match[1]):
-        raise click.UsageError(f"--rate takes a number as in 20/s, 100/m or 500/h, got {text!r}")
-    return float(match[1]) / _SECONDS[match[2]]
-
-
-def _settings(pairs: Sequence[str]) -> dict[str, str]:
-    settings: dict[str, str] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name or name in settings:
-            raise click.UsageError(f"--option takes NAME=VALUE, each name once, got {pair!r}")
-        settings[name] = value
-    return settings
 
 
 class _Screen:
@@ -128,25 +109,9 @@ def progress_line(progress: Progress) -> str:
     "(default: the one in ragauge.toml).",
 )
 @click.option(
-    "--option",
-    "pairs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="What the target is told beside; ${NAME} in headers and URLs is taken from the "
-    "environment. Repeats.",
-)
-@click.option(
     "--k", type=click.IntRange(1, MAX_K), help=f"How many hits are wanted (default: {_K})."
 )
 @click.option("--seeds", metavar="N[,N...]", help="Ask everything once with each seed.")
-@click.option(
-    "--filter",
-    "filters",
-    multiple=True,
-    metavar="FILTER",
-    help="Only items with type=..., tag=..., lang=..., group=..., difficulty=... or qid=...; ~ "
-    "instead of = takes a regular expression. Repeats: all must hold.",
-)
 @click.option(
     "--limit", type=click.IntRange(1), metavar="N", help="Only the first N items of those."
 )
@@ -175,24 +140,13 @@ def progress_line(progress: Progress) -> str:
     metavar="N",
     help="How often a question is asked again after an error that may pass.",
 )
-@click.option("--rate", metavar="N/s", help="Questions a second (/s), minute (/m) or hour (/h).")
-@click.option(
-    "--max-errors",
-    type=click.IntRange(0),
-    metavar="N",
-    help="Stop after more errors than these; the run can be resumed.",
-)
 @options(PATIENCE_OPTIONS)
+@options(ASK_OPTIONS)
 @click.option("--resume", metavar="RUN", help="Go on with a run that was stopped.")
 @click.option(
     "--retry-errors", is_flag=True, help="With --resume: ask what ended in an error again."
 )
-@click.option("--no-timing", is_flag=True, help="Do not store how long answers took.")
 @click.option("--profile", metavar="NAME", help="As for `score` (default: by the gold set).")
-@click.option("--cutoffs", metavar="K[,K...]", help="Cut-offs of the metrics (the profile's own).")
-@click.option("--corpus", metavar="DIR", help="A built corpus: for targets that search one, too.")
-@click.option("--chunks", metavar="FILE", help="Where the chunks of the index lie.")
-@click.option("--embedder", metavar="NAME", help="For targets that compare vectors.")
 @options(EMBED_OPTIONS)
 @options(GATE_OPTIONS)
 @options([BASELINE_OPTION, FORMAT_OPTION, STORE_OPTION])
@@ -274,12 +228,12 @@ def _plan(options: CommandOptions) -> _Plan:
         concurrency=options.concurrency,
         timeout=options.timeout,
         retries=options.retries,
-        rate=_rate(options.rate),
+        rate=questions_a_second(options.rate),
         max_errors=options.max_errors,
         max_wait=options.max_wait,
         keep_going=options.keep_going,
     )
-    settings = _settings(options.pairs)
+    settings = target_settings(options.pairs)
     reports = asked_reports(options.format_name, options.outputs, registry.profile("all"))
     if options.resume is not None:
         values = {**vars(options), "filter": options.filters}

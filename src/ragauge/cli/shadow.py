@@ -12,6 +12,7 @@ import click
 
 from ragauge.cli.options import (
     ALLOW_OPTIONS,
+    ASK_OPTIONS,
     EMBED_OPTIONS,
     GATE_OPTIONS,
     PATIENCE_OPTIONS,
@@ -23,9 +24,12 @@ from ragauge.cli.options import (
     finite,
     of_them_errors,
     options,
+    questions_a_second,
     say,
     screen,
+    target_settings,
     whole_number,
+    whole_numbers,
 )
 from ragauge.cli.store_options import STORE_OPTION, checkout_facts, is_file
 from ragauge.cli.streams import print_text
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
     from ragauge.model.run import Store
     from ragauge.run.shadow import Interrupted, ShadowRequest
 
-_SIDE_PARTS = ("chunks", "corpus", "embedder")
+_SIDE_PARTS = ("chunks", "corpus", "embedder", "option")
 _SUFFIXES = {".json": "json", ".md": "md", ".txt": "table"}
 
 
@@ -48,12 +52,18 @@ class ShadowSide(NamedTuple):
     chunks: str | None
     corpus: str | None
     embedder: str | None
+    option: tuple[str, ...]
 
 
-def _sided(name: str, metavar: str, words: str) -> list[object]:
-    """The same option for each side."""
+def _sided(name: str, metavar: str, words: str, *, multiple: bool = False) -> list[object]:
+    """The same option for each side; without `live` or `shadow` it is for both."""
     return [
-        click.option(f"--{role}-{name}", metavar=metavar, help=f"{words} of the {role} index.")
+        click.option(
+            f"--{role}-{name}",
+            metavar=metavar,
+            multiple=multiple,
+            help=f"{words} of the {role} index.{' Repeats.' if multiple else ''}",
+        )
         for role in ("live", "shadow")
     ]
 
@@ -72,6 +82,7 @@ def _sided(name: str, metavar: str, words: str) -> list[object]:
 @options(_sided("chunks", "FILE", "Where the chunks lie"))  # type: ignore[arg-type]
 @options(_sided("corpus", "DIR", "The built corpus"))  # type: ignore[arg-type]
 @options(_sided("embedder", "NAME", "For targets: the embedder"))  # type: ignore[arg-type]
+@options(_sided("option", "NAME=VALUE", "What is told to the target", multiple=True))  # type: ignore[arg-type]
 @whole_number("--k", least=1, default=10, help="For targets: how many hits are wanted.")
 @click.option("--seeds", metavar="N[,N...]", help="For targets: ask everything once with each.")
 @click.option(
@@ -97,6 +108,7 @@ def _sided(name: str, metavar: str, words: str) -> list[object]:
     help="For targets: how often a question is asked again after an error that may pass.",
 )
 @options(PATIENCE_OPTIONS)
+@options(ASK_OPTIONS)
 @options(EMBED_OPTIONS)
 @click.option(
     "--index-only",
@@ -155,6 +167,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         },
     )
     asked.gold = asked.configured("gold")
+    asked.both = {name: asked.configured(name) for name in ("chunks", "corpus")}
     asked.embedding = embedding(asked.embed, asked.embed_cache, None, config)
     rules = Rules(
         gates=lambda ks: asked.all_gates(profile, ks),
@@ -218,6 +231,14 @@ def _refuse_stray(side: ShadowSide, kind: str, asked: CommandOptions) -> None:
     stray = [flag for flag, value in unusable.items() if value is not None]
     if stray:
         raise click.UsageError(f"{', '.join(stray)}: not for a {kind}")
+    unread = {
+        "--live-option": asked.live_option if side.role == "live" else (),
+        "--shadow-option": asked.shadow_option if side.role == "shadow" else (),
+        "--filter": asked.filters,
+    }
+    for flag, value in unread.items():
+        if value and kind != "target":
+            raise click.UsageError(f"{flag}: --{side.role} {side.name} is no target")
     if kind != "run" and asked.gold is None:
         raise click.UsageError(f"--{side.role} {side.name}: give the gold set with --gold FILE")
 
@@ -234,8 +255,8 @@ def _stored(
             stack,
             asked.gold,
             side.name,
-            chunks=side.chunks,
-            corpus=side.corpus,
+            chunks=side.chunks or asked.both["chunks"],
+            corpus=side.corpus or asked.both["corpus"],
             embed=asked.embedding,
         )
     assert store is not None
@@ -285,6 +306,8 @@ def _asking(side: ShadowSide, asked: CommandOptions) -> ShadowRequest:
         concurrency=asked.concurrency,
         timeout=asked.timeout,
         retries=asked.retries,
+        rate=questions_a_second(asked.rate),
+        max_errors=asked.max_errors,
         max_wait=asked.max_wait,
         keep_going=asked.keep_going,
     )
@@ -292,16 +315,19 @@ def _asking(side: ShadowSide, asked: CommandOptions) -> ShadowRequest:
         asked=running.Asked(
             address=side.name,
             k=asked.k,
-            corpus=side.corpus,
-            chunks=side.chunks,
-            embedder=side.embedder,
+            options={**target_settings(asked.pairs), **target_settings(side.option)},
+            corpus=side.corpus or asked.both["corpus"],
+            chunks=side.chunks or asked.both["chunks"],
+            embedder=side.embedder or asked.embedder,
             seeds=read_seeds(asked.seeds),
+            filters=asked.filters,
+            timing=not asked.no_timing,
             embed=None if asked.embedding is None else asked.embedding.name,
         ),
         measuring=running.ScoringRequest(
             profile=asked.profile,
             dialect=config.dialect or "auto",
-            cutoffs=config.k or None,
+            cutoffs=whole_numbers("--cutoffs", asked.cutoffs) or config.k or None,
             refusal_patterns=config.refusal.patterns,
             options=config.options,
         ),

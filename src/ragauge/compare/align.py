@@ -41,7 +41,7 @@ from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.scoring.engines.choose import Engine, side_engines
 from ragauge.scoring.gold_table import GoldTable, gold_table
-from ragauge.scoring.score import score_stored
+from ragauge.scoring.score import refuse_unplaced, score_stored
 from ragauge.scoring.scoring_run import ScoringPlan
 from ragauge.store.runs import StoredTraces, begin_loading, run_scores
 from ragauge.store.snapshot import ScoringRules, plan_of, rules_under
@@ -159,6 +159,7 @@ def align(
                 replace(_without_chunks(waiting()), unmatched=len(unmatched))
                 for waiting in (waiting_a, waiting_b)
             )
+    _refuse_unplaced_runs(gold, items, (scores_a, scores_b))
     skipped = [
         f"{count(scores.tally.trace_skipped, 'result')} of run {run} could not be read"
         for run, scores in (("a", scores_a), ("b", scores_b))
@@ -177,6 +178,15 @@ def align(
         notes=(*notes, *gold.notes, *skipped),
         compared_gold=compared_gold if detailed else None,
     )
+
+
+def _refuse_unplaced_runs(
+    gold: EffectiveGold, items: Sequence[GoldItem], scores: Sequence[Scores]
+) -> None:
+    """Refuse runs none of whose hits has a place, where they are scored by their gold as it is."""
+    if gold.items_a == gold.items_b == tuple(items):
+        for side in scores:
+            refuse_unplaced(side)
 
 
 def _unmatched(

@@ -81,9 +81,15 @@ def chunk_list_digest(chunks: Mapping[str, Chunk]) -> str:
 
 
 def full_texts(chunks: Mapping[str, Chunk]) -> dict[str, str]:
+    """The normalised text of documents whose chunks all have their text at a place in bytes."""
+    texts = listed_documents(chunks)
+    return {doc: normalised(text.decode("utf-8", "replace")) for doc, text in texts.items()}
+
+
+def listed_documents(chunks: Mapping[str, Chunk]) -> dict[str, bytes]:
     """The text of documents whose chunks all have their text at a place in bytes.
 
-    Runs of white space are one blank, and so is what no chunk holds: it is not in the index.
+    What no chunk holds is blank: it is not in the index.
     """
     by_doc: dict[str, list[Chunk]] = {}
     for chunk in chunks.values():
@@ -95,7 +101,7 @@ def full_texts(chunks: Mapping[str, Chunk]) -> dict[str, str]:
             for chunk in listed:
                 span = chunk.spans[0]
                 text[span.start : span.end] = (chunk.text or "").encode()
-            texts[doc] = normalised(text.decode("utf-8", "replace"))
+            texts[doc] = bytes(text)
     return texts
 
 

@@ -24,7 +24,7 @@ from ragauge.corpus.section_tree import section_at
 from ragauge.files.fields import FieldError
 from ragauge.ids import split_section
 from ragauge.model.corpus import Block, Document, Extent, Section
-from ragauge.quotes import is_quote, normalised, outer_blanks
+from ragauge.quotes import clusters, is_quote, normalised, outer_blanks
 from ragauge.spans import Span
 
 _CACHED_BYTES = 64 * 1024 * 1024
@@ -394,26 +394,8 @@ def _edges(word: str) -> list[tuple[int, int]]:
     """From where to where the letters of a word come that are left when it is composed."""
     edges: list[tuple[int, int]] = []
     at = 0
-    for cluster in _clusters(word):
+    for cluster in clusters(word):
         composed = unicodedata.normalize("NFC", cluster)
         edges += [(at, at + len(cluster))] * len(composed)
         at += len(cluster)
     return edges
-
-
-def _clusters(word: str) -> Iterator[str]:
-    """Parts of a word that are composed each by itself: a letter with all that may join it.
-
-    Most marks have a combining class; the vowels of Hangul and of some scripts of India have none,
-    and join the letter before them nevertheless.
-    """
-    cluster = ""
-    for letter in word:
-        if cluster and not unicodedata.combining(letter):
-            apart = unicodedata.normalize("NFC", cluster) + unicodedata.normalize("NFC", letter)
-            if unicodedata.normalize("NFC", cluster + letter) == apart:
-                yield cluster
-                cluster = ""
-        cluster += letter
-    if cluster:
-        yield cluster

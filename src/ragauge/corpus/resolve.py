@@ -8,6 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragauge.corpus.hit_placer import HitPlacer
 from ragauge.corpus.lookup import CorpusSpot, Lookup, is_hash_of
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.fields import FieldError
@@ -72,6 +73,7 @@ class Resolver:
         if chunks is not None:
             self.known |= chunks.keys()
         self.seen: dict[object, _ReferenceCounts] = {}
+        self.placer: HitPlacer | None = None
 
     def item(self, item: GoldItem, report: ResolveReport) -> Iterator[FieldError]:
         """What of a gold item is not there; what is looked up is counted."""
@@ -82,7 +84,8 @@ class Resolver:
         for anchor in dict.fromkeys((*item.anchors, *item.places, *anchors, *item.negative_places)):
             report.places += 1
             report.quotes += anchor.quote is not None
-            yield from _errors_of(self._anchor, anchor, report.is_full)
+            if anchor.doc:  # else it is found by the words of hits
+                yield from _errors_of(self._anchor, anchor, report.is_full)
         for doc in dict.fromkeys(item.relevant_docs or ()):
             report.ids += 1
             yield from _errors_of(self.lookup.document, doc)
@@ -113,11 +116,13 @@ class Resolver:
     def trace(self, trace: Trace, report: ResolveReport) -> Iterator[FieldError]:
         """What of a trace is not there; an id that stands there twice is two ids."""
         for hit in trace.hits:
-            key = (hit.id, hit.doc, hit.path, hit.section, hit.spans, hit.doc_hash)
+            key = (hit.id, hit.doc, hit.path, hit.section, hit.spans, hit.doc_hash, hit.text)
             counts = self.seen.get(key)
             if counts is None or (counts.problems and not report.is_full):
                 docs = tuple(doc for doc in (hit.doc, hit.path) if doc is not None)
                 counts, errors = self._reference(hit, docs, report.is_full, hashed=hit.doc_hash)
+                if errors and self._is_placed(hit):
+                    counts, errors = _ReferenceCounts(0, 1, 0), []
                 if len(self.seen) >= _MAX_CACHED:
                     self.seen.clear()
                 self.seen[key] = counts
@@ -139,6 +144,14 @@ class Resolver:
                 report.ids += counts.ids
                 report.places += counts.places
                 yield from errors
+
+    def _is_placed(self, hit: Hit) -> bool:
+        """Whether a hit that names nothing of the corpus is found there otherwise."""
+        if self.placer is None:
+            return False
+        placement = self.placer.hit(hit).placement
+        renamed = hit.doc is not None and hit.doc not in self.lookup.documents
+        return placement in ("text", "part") or (placement == "offsets" and renamed)
 
     def _reference(
         self,

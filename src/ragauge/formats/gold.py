@@ -157,12 +157,15 @@ def _member(value: Any, path: str, unit: str) -> str | Anchor:
         return as_id(value, path)
     own_id = pick_as(as_id, value, HIT_IDS, inside=f"{path}.")
     spans = spans_in(value, path, unit=unit)
+    doc_name, doc = pick(value, HIT_DOCS, inside=f"{path}.")
     if not spans and value.get("quote") is not None:
+        quote = as_text(value["quote"], f"{path}.quote")
+        if doc is None and quote.strip():  # it stands wherever a hit has its words
+            return Anchor(doc="", spans=(), id=own_id, quote=quote)
         hint = "name the corpus with --corpus, or let `ragauge gold pin` find its bytes there"
         raise FieldError("quote-unpinned", f"`{path}` names a quote without its offsets", hint)
     if not spans and own_id is not None:
         return own_id
-    doc_name, doc = pick(value, HIT_DOCS, inside=f"{path}.")
     if doc is None or not spans or any(span.length == 0 for span in spans):
         hint = 'write "id" or {"doc": "guide.md", "start": 120, "end": 180}'
         raise wrong_type(path, "an id, or a place in a document", value, hint)

@@ -15,7 +15,8 @@ from ragauge.model.field_spellings import (
     USAGE_SPELLINGS,
 )
 from ragauge.model.trace import Citation, Hit, Timing, Usage
-from ragauge.spans import Span, place_name, spans_in
+from ragauge.spans import Span, place_name, span_of_text, spans_in
+from ragauge.text import text_hash
 
 _HASHES = ("doc_hash", "text_hash", "policy_hash")
 _HASH_NAMES = frozenset(name for field in _HASHES for name in HIT_SPELLINGS[field])
@@ -42,18 +43,21 @@ def hit(value: Any, path: str) -> Hit:
     inner = fields.get("citation", _ABSENT)[1]
     place = inner if isinstance(inner, dict) else value
     spans = spans_in(value, path) or (spans_in(place, path) if place is not value else ())
-    named = other if other is not None else doc
-    spot = _spot(inner, named) if isinstance(inner, dict) and not spans and named else None
     is_snippet = "text" not in fields and "snippet" in fields
     if is_snippet:
         fields["text"] = f"{path}.text", fields["snippet"][1]
+    text = _taken(fields, "text", as_text)
+    if not spans and text and (doc or other):
+        spans = span_of_text(value, path, text)
+    named = other if other is not None else doc
+    spot = _spot(inner, named) if isinstance(inner, dict) and not spans and named else None
     return Hit(
-        id=_identity(value, path, doc, spans)[0],
+        id=_identity(value, path, doc, spans, text=text)[0],
         doc=doc,
         section=_section(value, path),
         score=_taken(fields, "score", as_number),
         type=_taken(fields, "type", as_text),
-        text=_taken(fields, "text", as_text),
+        text=text,
         spans=spans,
         delta_s=distances(value, f"{path}.")[1] if "delta_s" in fields else None,
         chunker_version=_taken(fields, "chunker_version", as_id),
@@ -118,13 +122,17 @@ def citation(value: Any, path: str) -> Citation:
     return Citation(citation_id, doc, section, spans=spans, delta_s=delta_s, placed=placed)
 
 
-def _identity(value: Row, path: str, doc: str | None, spans: Sequence[Span]) -> tuple[str, bool]:
-    """The id, or a name made of the place; and whether it was made."""
+def _identity(
+    value: Row, path: str, doc: str | None, spans: Sequence[Span], *, text: str | None = None
+) -> tuple[str, bool]:
+    """The id, or a name made of the place or of the text; and whether it was made."""
     own_id = pick_as(as_id, value, HIT_SPELLINGS["id"], inside=f"{path}.")
     if own_id is not None:
         return own_id, False
     if doc is not None and spans:
         return place_name(doc, spans), True
+    if text is not None and text.strip():
+        return f"text={text_hash(text)}", True
     hint = f"add one of {', '.join(HIT_SPELLINGS['id'])}"
     raise wrong_type(path, "an id or an object with an id", value, hint)
 

@@ -133,7 +133,7 @@ class ReachFinder:
                 doc, section = chunk.doc, chunk.section or section
                 kind = chunk.type or kind
         if isinstance(entry, Anchor):
-            doc, section = entry.doc, entry.section or section
+            doc, section = entry.doc or doc, entry.section or section
         return (doc, section), kind
 
     def _section(self, name: str, docs: Iterable[str]) -> SectionRef:

@@ -21,7 +21,8 @@ from ragauge.formats.gold_evidence import (
     replaced,
 )
 from ragauge.gold.pin import Pinner
-from ragauge.spans import spans_in, unit_in
+from ragauge.model.field_spellings import HIT_DOCS
+from ragauge.spans import PLACE_NAMES, spans_in, unit_in
 
 _UNIT = "unit"
 
@@ -33,18 +34,28 @@ def locator(lookup: Lookup, *, convert: bool = True) -> Locate:
     def locate(row: Row, own: Own) -> Row:
         unit = unit_in(row, "", "byte")
         listed = [*entries(row, own), *negative_entries(row)]
-        wanted = [entry for entry in listed if _is_wanted(entry, unit, convert=convert)]
+        only = only_document(row, own)
+        wanted = [
+            entry
+            for entry in listed
+            if _is_wanted(entry, unit, convert=convert)
+            and not (only is None and _is_quote_alone(entry.value))
+        ]
         if not wanted:
             return row
         refuse_mixed_units(listed, unit)
         located: dict[str, Any] = dict(row)
-        only = only_document(row, own)
         for field, path, value in wanted:
             pinned = {**pinner.entry(value, path, unit=unit, doc=only).value, _UNIT: "byte"}
             located[field] = replaced(located[field], path.removeprefix(field), pinned)
         return located
 
     return locate
+
+
+def _is_quote_alone(value: Mapping[str, Any]) -> bool:
+    """Whether an entry is a quote that names no document: it is found by the texts of hits."""
+    return not any(value.get(name) is not None for name in (*HIT_DOCS, *PLACE_NAMES))
 
 
 def _is_wanted(entry: EvidenceEntry, unit: str, *, convert: bool) -> bool:

@@ -139,7 +139,7 @@ def _spreads(items: Sequence[GoldItem], reaches: Sequence[Reach]) -> dict[str, S
     ]
     counts_by_kind = {
         "evidence ids": [sum(isinstance(e, str) for e in evidence_of(item)) for item in items],
-        "places": [len(anchors) for anchors in anchored],
+        "places": [sum(bool(anchor.spans) for anchor in anchors) for anchors in anchored],
         "quotes": [sum(anchor.quote is not None for anchor in anchors) for anchors in anchored],
         "documents": [len(reach.docs) for reach in reaches],
         "groups": [len(item.groups) for item in items],

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ragauge.metrics.metric import Better, Tally
 from ragauge.model.labels import ABSENT
 from ragauge.model.options import Options
+from ragauge.model.placement import Placing
 from ragauge.model.semantic import Semantic
 from ragauge.stats.intervals import Interval
 
@@ -196,6 +197,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     semantic      what is known of ΔS beyond its metrics: bands, zones, how it was measured
     unmatched     how many gold items a comparison excludes, as nothing that they expect is
                   recognised in both runs
+    placing       by what hits were placed where the evidence has places, and why some were not
     """
 
     profile: str
@@ -221,6 +223,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     gold_hash: str | None = None
     semantic: Semantic | None = None
     unmatched: int = 0
+    placing: Placing | None = None
 
     @property
     def measured(self) -> bool:

@@ -15,6 +15,7 @@ from ragauge.metrics.metric import Tally
 from ragauge.model.labels import LABELS
 from ragauge.model.metric_names import current_id
 from ragauge.model.options import Options
+from ragauge.model.placement import Placing
 from ragauge.model.scores import (
     SCHEMA,
     MetricResult,
@@ -77,6 +78,8 @@ def to_document(scores: Scores, verdict: Verdict, *, full: bool) -> dict[str, An
     }
     if scores.errors:
         document["errors"] = scores.errors
+    if scores.placing is not None:
+        document["placing"] = msgspec.to_builtins(scores.placing)
     if scores.semantic is not None:
         document["delta_s"] = _semantic(scores.semantic)
     if full:
@@ -284,6 +287,7 @@ class _ScoresDocument(msgspec.Struct):
     skipped_lines: tuple[str, ...] = ()
     gold_hash: str | None = None
     delta_s: Semantic | None = None
+    placing: Placing | None = None
 
 
 LAYOUT = _ScoresDocument
@@ -345,6 +349,7 @@ def from_document(data: bytes, name: str) -> Scores:
         per_question=_per_question(document),
         gold_hash=document.gold_hash,
         semantic=document.delta_s,
+        placing=document.placing,
     )
 
 

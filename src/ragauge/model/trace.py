@@ -18,7 +18,8 @@ class Hit(Struct, frozen=True, omit_defaults=True):
     `path` is another name of the document, where the trace has two; `spot` names a place that has
     no span, as a region of a picture. `doc_hash` is of the document's content, `text_hash` of the
     chunk's; `policy_hash` is of the settings of the chunker. `snippet`: the text is only a part
-    of the chunk's, which may differ from question to question.
+    of the chunk's, which may differ from question to question. `placement` says by what its place
+    was found in a corpus, or why it was not (`model.placement`).
     """
 
     id: str
@@ -36,6 +37,7 @@ class Hit(Struct, frozen=True, omit_defaults=True):
     text_hash: str | None = None
     policy_hash: str | None = None
     snippet: bool = False
+    placement: str | None = None
 
 
 class Citation(Struct, frozen=True, omit_defaults=True):

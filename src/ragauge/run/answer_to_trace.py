@@ -16,6 +16,7 @@ from ragauge.model.field_spellings import TRACE_NAMES, TRACE_SPELLINGS
 from ragauge.model.target import TargetError
 from ragauge.model.trace import Timing, Trace
 from ragauge.run.slots import QuestionSlot
+from ragauge.targets.shared.foreign_answer import known_answer
 from ragauge.text import plain
 
 LONGEST_REASON = 500
@@ -76,7 +77,7 @@ def _read(reader: RowReader, answered: Any, secrets: SecretValues) -> Trace:
         _refuse_unstorable(answered)
         encoded = _encode(answered)
         row = msgspec.json.decode(encoded)  # as a trace file would hold it
-        row = secrets.hide_in_answer(row, encoded)
+        row = known_answer(secrets.hide_in_answer(row, encoded))
         if isinstance(row, list):
             row = {"hits": [_hit(entry) for entry in row]}
         if not isinstance(row, Mapping):

@@ -393,10 +393,13 @@ def ask_all(
         raise _refused(run, "is complete", hint)
     limits = replace(limits, timing=asked.timing)
     job = run_input.job()
-    writer = ResultWriter(store, run, job, replacing=False)
     reader = RowReader(run_input.plan.dialect, own=run_input.plan.own)
     earlier = remaining.answers_before(store, run)
     with ExitStack() as stack:
+        # What is stored has its place, so that nobody needs the corpus again.
+        lookup = None if asked.corpus is None else Lookup(read_corpus(asked.corpus))
+        job = replace(job, places=score.place_index(stack, job.keys, job.chunks, lookup))
+        writer = ResultWriter(store, run, job, replacing=False)
         remeasurer = None
         if embed is not None:
             remeasurer = opened_remeasurer(

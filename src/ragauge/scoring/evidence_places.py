@@ -7,6 +7,7 @@ the two share half of the shorter one, so that neither must be cut as the other 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ragauge.files.fields import FieldError
@@ -14,8 +15,8 @@ from ragauge.ids import lies_in
 from ragauge.model.gold import Anchor
 from ragauge.model.options import CitationMode
 from ragauge.model.trace import Hit
-from ragauge.quotes import byte_length, bytes_of, covered, shares_half
-from ragauge.scoring.evidence_pieces import GoldDetails
+from ragauge.quotes import byte_length, bytes_of, common_runs, covered, shares_half
+from ragauge.scoring.evidence_pieces import GoldDetails, is_effective
 from ragauge.spans import Merged, Span, merged, of_unit, overlap, share_half, size
 
 
@@ -94,16 +95,26 @@ def _quoted_at(
     *,
     single: bool,
 ) -> int | None:
+    alone = _is_quote_alone(anchor)
+    length = len(quote) if alone else byte_length(quote)
+    measure = size if alone else partial(bytes_of, quote)
     union: Merged = []
     for rank, hit in hits:
         # A chunk that stands twice among the hits is the same words, not their next occurrence.
         if first.get(hit.id, rank) != rank or not hit.may_quote(anchor.doc):
             continue
         mine = covered(quote, hit.text, None if single else union)
+        if alone and 2 * size(mine) < length:
+            mine = max(mine, common_runs(quote, hit.text), key=size)
         union = mine if single else merged([*union, *mine])
-        if union and 2 * bytes_of(quote, union) >= byte_length(quote):
+        if union and 2 * measure(union) >= length:
             return rank
     return None
+
+
+def _is_quote_alone(anchor: Anchor) -> bool:
+    """Whether all that a gold set says of a piece of evidence is its words."""
+    return not anchor.doc and not is_effective(anchor)
 
 
 def is_relevant(place: EvidencePlace, anchor: Anchor) -> bool:
@@ -113,7 +124,12 @@ def is_relevant(place: EvidencePlace, anchor: Anchor) -> bool:
     if not anchor.spans:
         if anchor.quote is None:
             return anchor.doc in place.stated
-        return place.may_quote(anchor.doc) and shares_half(anchor.quote, place.text)
+        if not place.may_quote(anchor.doc):
+            return False
+        if shares_half(anchor.quote, place.text):
+            return True
+        runs = common_runs(anchor.quote, place.text) if _is_quote_alone(anchor) else []
+        return 2 * size(runs) >= max(1, min(len(anchor.quote), len(place.text)))
     if not place.spans or not place.in_doc(anchor.doc):
         return False
     refuse_mixed(place, anchor.spans[0].unit)

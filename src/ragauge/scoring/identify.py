@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from ragauge.files.fields import FieldError
 from ragauge.files.ranges import Source
 from ragauge.ids import doc_of
@@ -68,7 +70,8 @@ class EvidenceIdentifier:
                 slices=False,
                 beside=beside,
             )
-        job = job_of(plan, table, Source("", "", 0, 0, "lines", ()))
+        # Its traces were placed when they were read.
+        job = job_of(replace(plan, places=None), table, Source("", "", 0, 0, "lines", ()))
         reducer = RangeReducer(job)
         self.items = unique_items(items, plan.profile, gold_name)
         self.chunks = chunks

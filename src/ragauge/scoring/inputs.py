@@ -191,8 +191,11 @@ class TracesInMemory:
         self.problems = problems
 
     def partials(self, job: Job) -> Iterator[Partial]:
-        """One partial with all traces."""
-        yield RangeReducer(job).reduce_traces(self.traces)
+        """One partial with all traces; from now on their hits have places."""
+        reducer = RangeReducer(job)
+        if reducer.placer is not None:
+            self.traces = [reducer.placed(trace) for trace in self.traces]
+        yield reducer.reduce_traces(self.traces)
 
     def rows(self, job: Job, index: int) -> Iterator[tuple[int, Trace]]:  # noqa: ARG002
         """The traces from the last to the first, each with its line."""

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from ragauge import registry
 from ragauge.corpus.chunk_list import chunk_list_digest, load_chunks
+from ragauge.corpus.hit_placer import opened_place_index
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
 from ragauge.corpus.resolve import Resolver, block_chunks, refuse_moved
@@ -54,10 +55,14 @@ from ragauge.scoring.row_index import NO_LABELS, row_index
 from ragauge.scoring.scoring_run import InputFacts, ScoringPlan, ScoringRun, job_of
 from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.pack import SerialisedRows
+from ragauge.scoring.trace_columns import GoldKeys
 from ragauge.text import compiled_pattern
 
 if TYPE_CHECKING:
     from ragauge.scoring.remeasure import Remeasurer
+
+_EMPTY = "retrieval.empty"
+"""The one metric of retrieval that asks whether there are hits, and not where they stand."""
 
 GateMaker = Callable[[Profile, Sequence[int]], Sequence[Gate]]
 
@@ -278,6 +283,7 @@ def score_inputs(
 
         remeasurer = opened_remeasurer(stack, embed, gold.items(), listed, corpus, trace_name)
     table = gold.table(plan.options, gold_name, listed)
+    plan = replace(plan, places=place_index(stack, table.keys, table.chunks, lookup))
     if not (hashes or plan.note_rows):  # then nobody asks for them, unless a store does
         gold.forget_items()
     traces: AnyTraces | None = None  # a TREC run over judgements never becomes traces
@@ -301,6 +307,7 @@ def score_inputs(
         run.stop_on_problems()
     file_facts = run.inputs()  # before the second pass adds what it has to say
     scores = run.finish()
+    refuse_unplaced(scores)
     if remeasurer is not None or bands:
         from ragauge.scoring.remeasure import semantic_of
 
@@ -394,6 +401,30 @@ def score_stored(
     run.take_inputs(given)
     run.read(TraceFile(traces, engine, stored=True))
     return without_metrics(run.finish(), RANKS)
+
+
+def place_index(
+    stack: ExitStack, keys: GoldKeys, chunks: Mapping[str, Chunk], lookup: Lookup | None
+) -> str | None:
+    """The path of an index in which hits are placed, if the evidence of a gold set needs one."""
+    details = keys.details.values()
+    if not any(detail.places or detail.docs or detail.quoted for detail in details):
+        return None
+    return opened_place_index(stack, lookup, chunks)
+
+
+def refuse_unplaced(scores: Scores) -> None:
+    """Refuse a run whose hits have no place where its gold has: every rank would be a miss."""
+    placing = scores.placing
+    beside = (_EMPTY, *RANKS)
+    by_rank = any(name.startswith("retrieval.") and name not in beside for name in scores.metrics)
+    if placing is not None and placing.is_hopeless and by_rank:
+        raise RagaugeError.of(
+            "nothing-placed",
+            f"no hit of {scores.trace_name} has a place that the evidence of {scores.gold_name} "
+            f"can be held against: {placing.reasons()}",
+            hint=placing.cure,
+        )
 
 
 def unranked(plan: ScoringPlan) -> ScoringPlan:

@@ -7,6 +7,7 @@ size of batches and no number of workers can change a bit of them (decision 0005
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -26,6 +27,7 @@ from ragauge.model.dialect import Dialect
 from ragauge.model.error_reasons import reason_code, sorted_reasons
 from ragauge.model.labels import LABELS
 from ragauge.model.options import Options
+from ragauge.model.placement import placing
 from ragauge.model.profile import Profile
 from ragauge.model.scores import Scores
 from ragauge.scoring import trec
@@ -59,7 +61,7 @@ _IN_MEMORY = Range(0, 0, 0, 0)
 
 
 class ScoringPlan(Struct, frozen=True, kw_only=True):
-    """What is to be measured, and by which rules."""
+    """What is to be measured, and by which rules; `places` is the path of an index of places."""
 
     profile: Profile
     dialect: Dialect
@@ -74,6 +76,7 @@ class ScoringPlan(Struct, frozen=True, kw_only=True):
     note_rows: bool = False
     check_keys: bool = False
     sole: bool = False
+    places: str | None = None
     batch_records: int = BATCH_RECORDS
 
 
@@ -145,6 +148,7 @@ def job_of(plan: ScoringPlan, table: GoldTable, source: Source, *, stored: bool 
         note_rows=plan.note_rows,
         check_keys=plan.check_keys,
         sole=plan.sole,
+        places=plan.places,
     )
 
 
@@ -194,6 +198,8 @@ class ScoringRun:
         self.duplicate_key_count = 0
         self.closed: dict[str, tuple[int, int, int]] = {}
         self.crlf = False
+        self.placements: Counter[str] = Counter()
+        self.prefixes: set[str] = set()
 
     def job(self, source: Source) -> Job:
         """What a worker needs to read the rows of a trace file."""
@@ -285,6 +291,8 @@ class ScoringRun:
             for name, (count, line) in partial.closed.items():
                 # Ranges come from the last to the first, so the newest has the earlier line.
                 self.closed[name] = self.closed.get(name, (0,))[0] + count, index, line
+            self.placements.update(partial.placements)
+            self.prefixes.update(partial.prefixes)
             self.problem_count += partial.problem_count
             misplaced = [(index, row.line, row.problem) for row in partial.problems]
             self.problems = sorted(self.problems + misplaced, key=_place)[:MAX_REPORTED]
@@ -373,6 +381,7 @@ class ScoringRun:
             questions, by_row=self.rules.unit == "row", cluster=self.table.cluster
         )
         first = self.first_lines()
+        placed = placing(self.placements, self.prefixes)
         return Scores(
             profile=self.plan.profile.name,
             dialect=self.plan.dialect.name,
@@ -393,7 +402,11 @@ class ScoringRun:
                 self.totals, self.table, gold=self.gold_name, trace=self.trace_name, first=first
             ),
             rows=row_results(self.totals, self.table),
-            warnings=(*self._notes(), *self._findings(tally, first)),
+            warnings=(
+                *self._notes(),
+                *(placed.sentences() if placed is not None else ()),
+                *self._findings(tally, first),
+            ),
             skipped=tuple(
                 f"{problem.place}: {problem.message}"
                 for problem in [*self.gold_problems, *self._located()]
@@ -411,6 +424,7 @@ class ScoringRun:
             cites=self.totals.cited > 0,
             errors=self._errors(),
             per_question=per_question(measured, self.table),
+            placing=placed,
         )
 
     def _errors(self) -> dict[str, int]:

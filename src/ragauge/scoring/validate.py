@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from msgspec import Struct
 
 from ragauge.corpus.chunk_list import read_chunks
+from ragauge.corpus.hit_placer import opened_placer
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
 from ragauge.corpus.resolve import Resolver, ResolveReport
@@ -120,6 +121,7 @@ def validate(
             loaded = run.problems_found()
             if resolver is not None:
                 reducer = RangeReducer(job_of(plan_, table, trace_source))
+                resolver.placer = opened_placer(stack, resolver.lookup, resolver.chunks or {})
                 report = resolve_traces(trace_source, reducer, resolver)
                 loaded = _with(loaded, report)
                 findings.append(f"{trace_source.name} in the corpus: {report.summary()}")

@@ -1,4 +1,7 @@
-"""The target `http://...`: a service that is sent a question and answers with JSON."""
+"""The target `http://...`: a service that is sent a question and answers with JSON.
+
+The answer may be one object, lines of them, or a stream of server-sent events.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ from ragauge.targets.shared.address import (
     send,
     shown_url,
 )
+from ragauge.targets.shared.foreign_answer import decoded_answer
 
 MAPPED = ("hits", "answer", "citations", "error")
 IN_HITS = ("id", "doc", "score", "text", "section", "type")
@@ -57,7 +61,7 @@ class HttpTarget:
         self.template = body
         if body is not None:
             _check_template(body)
-        self.headers = {"Accept": "application/json"}
+        self.headers = {"Accept": "application/json, application/x-ndjson, text/event-stream"}
         if self.method != "GET":
             self.headers["Content-Type"] = "application/json"
         self.secrets: list[str] = []
@@ -97,8 +101,8 @@ class HttpTarget:
         if not 200 <= response.status < 300:
             raise self._refusal(response)
         try:
-            answered = msgspec.json.decode(response.body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            answered = decoded_answer(response.body, response.headers.get("content-type", ""))
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise TargetError(f"{self.shown} answered no JSON: {self._begins(response)}") from error
         return answered if self.pick is None else self.pick(answered)
 

@@ -15,7 +15,7 @@ from ragauge.corpus.lookup import CorpusSpot, Lookup, places_in
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Extent
-from ragauge.quotes import normalised
+from ragauge.quotes import clusters, normalised
 from ragauge.spans import Span
 from tests.support.corpora import CODE, FIRST, GUIDE, LAST, NOTE, looked_up
 from tests.support.effort import examples
@@ -409,12 +409,10 @@ def test_a_quote_made_otherwise_is_found_where_its_text_is(
 
 
 def module_clusters(text: str) -> list[str]:
-    from ragauge.corpus.lookup import _clusters
-
-    clusters = list(_clusters(text))
-    composed = "".join(unicodedata.normalize("NFC", cluster) for cluster in clusters)
+    parts = list(clusters(text))
+    composed = "".join(unicodedata.normalize("NFC", part) for part in parts)
     assert composed == unicodedata.normalize("NFC", text)
-    return clusters
+    return parts
 
 
 # --- texts ---

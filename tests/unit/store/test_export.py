@@ -109,7 +109,8 @@ def test_a_run_comes_back_as_it_was(store: Store, other: Store) -> None:
 
 def test_a_list_of_chunks_comes_along(store: Store, other: Store) -> None:
     Path("chunks.jsonl").write_bytes(lines_of(CHUNKS))
-    put(store, "a", gold=[{**GOLD[0], "gold_citations": ["c7"]}], traces=TRACES[:1],
+    put(store, "a", gold=[{**GOLD[0], "gold_citations": ["c7"]}],
+        traces=[{**TRACES[0], "retrieved_ids": ["c8", "p1#1"]}],
         chunks=Path("chunks.jsonl"), profile="all")  # fmt: skip
     data = exported(store, "a")
     kinds = [json.loads(line)["kind"] for line in data.splitlines()]

@@ -130,6 +130,10 @@ SCORES_FIELDS = {
     "cites": "whether any answer cites anything",
     "errors.REASON": "only where there are errors: how many scored traces failed for this reason, "
     "without what differs from one to the next",
+    "placing.placed.BY": "only where evidence has places: hits that were placed, by their `id`, "
+    "their `offsets`, their `text` or a `part` of it; `quote`: their text is held against quotes",
+    "placing.unplaced.REASON": "hits that could not be placed, by reason",
+    "placing.prefixes": "beginnings of document names that the corpus does not have",
     "options.citation_mode": "when a cited span agrees with a gold span",
     "options.citation_window": "that many bytes on each side",
     "options.ignore_case": "whether must_contain and forbidden ignore case",

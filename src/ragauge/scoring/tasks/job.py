@@ -23,6 +23,7 @@ class Job(Struct, frozen=True, kw_only=True):
     `note_rows`: a page will show the traces, so partials bring notes on their rows.
     `check_keys`: every row is searched for keys that stand twice, which takes time.
     `sole`: of some fields only the dialect's own names are read.
+    `places`: the index of places that hits are looked up in, as a path.
     """
 
     source: Source
@@ -43,6 +44,7 @@ class Job(Struct, frozen=True, kw_only=True):
     note_rows: bool = False
     check_keys: bool = False
     sole: bool = False
+    places: str | None = None
 
 
 class Misplaced(Struct, frozen=True, array_like=True):
@@ -57,7 +59,8 @@ class Partial(Struct, frozen=True, kw_only=True):
 
     `beside` counts the traces of questions that are not measured. `duplicate_keys` are the lines of
     the first rows with a key twice, and what was found there. `closed` are names that are not read,
-    each with the number of rows that have it and the line of the first.
+    each with the number of rows that have it and the line of the first. `placements` counts by what
+    hits were placed, or why not; `prefixes` are those of document names that were matched without.
     """
 
     range_index: int
@@ -76,3 +79,5 @@ class Partial(Struct, frozen=True, kw_only=True):
     duplicate_keys: tuple[tuple[int, str], ...] = ()
     duplicate_key_count: int = 0
     closed: dict[str, tuple[int, int]] = {}
+    placements: dict[str, int] = {}
+    prefixes: tuple[str, ...] = ()

@@ -76,7 +76,7 @@ class RowSerialiser:
         """Serialise traces in memory; those without a line are numbered from `first`."""
         return self._packed(
             replace(trace, line=first + place) if trace.line is None else trace
-            for place, trace in enumerate(traces)
+            for place, trace in enumerate(map(self.reducer.placed, traces))
         )
 
     def _packed(self, traces: Iterable[Trace]) -> SerialisedRows:

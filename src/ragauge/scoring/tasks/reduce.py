@@ -12,6 +12,8 @@ from typing import NamedTuple, cast
 
 import msgspec
 
+from ragauge.corpus.hit_placer import HitPlacer
+from ragauge.corpus.place_index import PlaceIndex
 from ragauge.errors import MAX_REPORTED, Place
 from ragauge.files.fields import FieldError, Row
 from ragauge.files.ranges import Range, Rows, read_rows
@@ -22,6 +24,7 @@ from ragauge.model.payloads import trace_of, unreadable
 from ragauge.model.trace import Trace
 from ragauge.scoring.chunk_facts import wanted_ids
 from ragauge.scoring.packed_texts import Cached
+from ragauge.scoring.placement_counts import PlacementCounts
 from ragauge.scoring.tasks.job import Job, Misplaced, Partial
 from ragauge.scoring.tasks.row_notes import NotedRows, RowNotes
 from ragauge.scoring.trace_columns import Reducer, SlotName, slot_name
@@ -78,6 +81,11 @@ class RangeReducer:
             or job.by_turn
             or job.measured is not None
         )
+        self.placer: HitPlacer | None = None
+        if job.places is not None and not job.stored:
+            quoted = any(details.quoted for details in job.keys.details.values())
+            self.placer = HitPlacer(PlaceIndex(job.places), job.chunks, texts=quoted)
+        self.placements = PlacementCounts(job.keys, job.chunks)
         # Under `keep = last` a question that was met further down needs no second look.
         self.met = bytearray(len(job.keys.evidence))
         self.notes = RowNotes(wanted_ids(job.keys), job.chunks) if job.note_rows else None
@@ -145,9 +153,13 @@ class RangeReducer:
             trace = self.fast_in_full.trace(data, line, strip_citations=self.strip_citations)
             if trace is None:
                 trace = self.reader.trace(decode_row(data, cut=False, overlong=False), line)
-            return trace
+            return self.placed(trace)
         except (FieldError, msgspec.DecodeError):
             return None
+
+    def placed(self, trace: Trace) -> Trace:
+        """The trace with its hits placed in the corpus, where there is one."""
+        return trace if self.placer is None else self.placer.trace(trace)
 
     def _finish(self, range_index: int, newlines: int, noted: NotedRows | None) -> Partial:
         columns, slots = self.reducer.take()
@@ -168,6 +180,8 @@ class RangeReducer:
             duplicate_keys=tuple(sorted(self.duplicate_keys)[:MAX_REPORTED]),
             duplicate_key_count=self.duplicate_key_count,
             closed=self.closed,
+            placements=self.placements.take(),
+            prefixes=tuple(sorted(self.placements.prefixes)),
         )
         self._begin()
         return partial
@@ -378,6 +392,8 @@ class RangeReducer:
     def _add(self, trace: Trace, line: int) -> None:
         """Reduce a trace, then count it: one that is refused is a bad line and nothing else."""
         code = self.find(trace.qid, trace.question, trace.turn)
+        if code is not None:
+            trace = self.placed(trace)
         if code is not None and not (self.keep_last and self.met[code]):
             paraphrase = self.paraphrase(code, trace.paraphrase, trace.question)
             slot = slot_name(paraphrase, trace.seed, trace.turn)
@@ -390,6 +406,8 @@ class RangeReducer:
                 raise
             if self._is_beside(code):  # no ΔS that is measured comes from its embedder
                 detail.embedders = embedders
+        if code is not None and not self._is_beside(code):
+            self.placements.add(code, trace)
         self._admit(trace, line, code)
 
 

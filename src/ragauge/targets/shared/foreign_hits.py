@@ -14,19 +14,19 @@ from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
 from ragauge.files.fields import FieldError
 from ragauge.model.target import TargetError, TargetOptions
-from ragauge.spans import UNITS, Span, spans_in
+from ragauge.spans import UNITS, Span, span_of_text, spans_in
 from ragauge.targets.shared.address import TargetSettings
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "id": ("chunk_id", "id", "snippet_id", "block_id", "_id"),
     "doc": (
         "doc", "doc_id", "doc_path", "source", "path", "file_path", "file_name", "filename",
-        "document_id",
+        "document_id", "url", "uri",
     ),
     "section": ("section", "section_id"),
     "type": ("type",),
-    "text": ("text", "page_content", "content", "document", "chunk"),
-    "score": ("score", "relevance_score"),
+    "text": ("text", "page_content", "content", "document", "chunk", "passage", "chunk_text"),
+    "score": ("score", "relevance_score", "similarity", "similarity_score", "_score"),
     "start": ("start", "start_byte"),
     "end": ("end", "end_byte"),
 }  # fmt: skip
@@ -39,6 +39,9 @@ _PASSED_ON = ("doc_hash", "text_hash", "chunker_version", "policy_hash")
 _CHARACTERS = (("start_char", "end_char"), ("start_char_idx", "end_char_idx"))
 _START_INDEX = "start_index"
 _PLACES = ("offsets", "span", "source_spans", "unit", "line_start", "line_end")
+_INNER = ("metadata", "cmetadata", "metadata_", "meta", "payload", "_source", "node", "document")
+"""Where the fields of a document stand one level deeper: in LangChain's tables, in LlamaIndex's,
+and in what services answer with."""
 
 
 class HitMaker:
@@ -95,9 +98,10 @@ class HitMaker:
         row |= {key: metadata[key] for key in _PASSED_ON if metadata.get(key) is not None}
         if isinstance(row["doc"], str):
             row["doc"] = row["doc"].removeprefix(self.strip)
+            row["path"] = self._other_name(metadata, row["doc"])
         spans = self._spans(metadata, text) or (() if span is None else (span,))
         self._place(row, spans)
-        if row["id"] is None and (row["doc"] is None or not spans):
+        if row["id"] is None and (row["doc"] is None or not spans) and not (text or "").strip():
             listed = ", ".join(sorted(metadata)) or "none"
             raise TargetError(
                 "a document has neither an id nor a place; its fields are "
@@ -123,6 +127,13 @@ class HitMaker:
             )
         return None
 
+    def _other_name(self, metadata: Mapping[str, Any], doc: str) -> str | None:
+        """A second name of the document: one is often random, and the other its path."""
+        if "doc" in self.chosen:
+            return None
+        names = (_at(metadata, name) for name in self.names["doc"])
+        return next((name for name in names if isinstance(name, str) and name != doc), None)
+
     def _spans(self, metadata: Mapping[str, Any], text: str | None) -> tuple[Span, ...]:
         """Where a document lies, under any of the spellings of an offset."""
         start, end = self._find(metadata, "start"), self._find(metadata, "end")
@@ -130,6 +141,9 @@ class HitMaker:
             if start is not None and end is not None:
                 unit = str(metadata.get("unit") or self.unit)
                 return spans_in({"start": start, "end": end, "unit": unit}, "metadata")
+            if start is not None and text:
+                unit = str(metadata.get("unit") or self.unit)
+                return span_of_text({"start": start, "unit": unit}, "metadata", text)
             for first, last in _CHARACTERS:
                 if metadata.get(first) is not None and metadata.get(last) is not None:
                     return (Span(int(metadata[first]), int(metadata[last]), "char"),)
@@ -158,10 +172,8 @@ class HitMaker:
         doc = row["doc"]
         try:
             spots = [lookup.spot(doc, *lookup.in_bytes(doc, span)) for span in spans]
-        except FieldError as error:
-            raise TargetError(
-                f"`{row['id'] or doc}` does not lie where it says: {error.message}"
-            ) from error
+        except FieldError:
+            return spans  # of another version: its text may still be found
         row.setdefault("doc_hash", lookup.documents[doc].hash)
         if spots:
             first = spots[0]
@@ -172,8 +184,13 @@ class HitMaker:
 
 def flat(payload: Mapping[str, Any]) -> dict[str, Any]:
     """A payload whose metadata stand one level deeper, on one level; what is outside wins."""
-    inner = payload.get("metadata")
-    return {**inner, **payload} if isinstance(inner, Mapping) else dict(payload)
+    fields: dict[str, Any] = {}
+    for name in _INNER:
+        inner = payload.get(name)
+        if isinstance(inner, Mapping):
+            fields = {**flat(inner), **fields}
+    outer = {name: value for name, value in payload.items() if value is not None}
+    return {**fields, **outer} if fields else dict(payload)
 
 
 def by_score(hits: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
