@@ -90,6 +90,14 @@ bad-gate: a gate cannot be read
 unknown-metric: no metric of that name is registered
     `ragauge metrics` lists the ids. A metric with a cut-off is written with it, as in
     retrieval.recall_all@5; a profile also knows short names such as chr.
+bad-field-path: a path to a field cannot be read
+    Write `answer`, `metadata.qid` or `sources[].id`; `[0]` is the first entry of a list, and a name
+    with a dot or a bracket in it stands in double quotes. Anything else is read as JMESPath, which
+    needs `pip install "ragauge[http]"`.
+field-not-found: a path of [fields] or --field leads to nothing in any row
+    The left side is our field, the right side is where your rows have it. A path that no row of the
+    file has is mostly a slip; the hint names fields that are there. An empty path, `qid=`, says
+    that your rows do not have the field.
 unknown-name: a profile, dialect, format or code of that name does not exist
     The message lists the names that do.
 other-dialect: an edit would change the dialect that a gold set is recognised as
@@ -201,6 +209,10 @@ unpacks-too-large: a packed file unpacks to far more than its size
     It would take more than 2 GiB on the disk and more than 500 times its own size, which traces
     hardly do: rows that differ in their id alone pack about 130 : 1. If it is meant, unpack it
     yourself, or raise RAGAUGE_UNPACK_LIMIT (such as 8GiB) or RAGAUGE_UNPACK_RATIO (such as 2000).
+bad-csv: a CSV or TSV file cannot be read
+    The first line names the columns; every row has as many cells, and a cell with the separator, a
+    quote or a line end in it stands in double quotes. The separator is a tab in a .tsv, else what
+    the header has most of: comma, semicolon or tab.
 bad-parquet: a Parquet file is damaged, or a value in it has no JSON form
     Rows are read as JSON objects, and the line that is named is the number of the row. NaN,
     infinity and bytes that are not UTF-8 have no place there.

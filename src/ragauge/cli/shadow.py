@@ -304,6 +304,7 @@ def _asking(side: ShadowSide, asked: CommandOptions) -> ShadowRequest:
             cutoffs=config.k or None,
             refusal_patterns=config.refusal.patterns,
             options=config.options,
+            fields=config.field_maps,
         ),
         limits=limits,
         wanted=RunDescription(
