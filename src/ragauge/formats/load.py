@@ -16,11 +16,13 @@ from msgspec.structs import replace
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.duplicate_keys import duplicate_keys
 from ragauge.files.fields import FieldError, Row, shown
-from ragauge.files.open import PathLike, opened
+from ragauge.files.open import PathLike, inspect, opened, unpacked
 from ragauge.files.ranges import Source, plan, read_rows
-from ragauge.formats.detect import FormatChoice, choose, sniff
+from ragauge.formats.detect import TREC, FormatChoice, choose, sniff
 from ragauge.formats.fast_rows import FastGoldDecoder
 from ragauge.formats.gold import Locate
+from ragauge.formats.imports.convert import converted_source
+from ragauge.formats.imports.foreign_format import Side
 from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.loaded import LoadedRows
 from ragauge.formats.traces import RowReader
@@ -85,13 +87,35 @@ def rows_of(source: Source) -> Iterator[tuple[int, bytes, bool, bool]]:
         first += rows.newlines
 
 
-def open_source(stack: ExitStack, given: object) -> Source | None:
-    """The source behind a path; None for what is in memory. A BEIR folder is its judgements."""
+def open_source(
+    stack: ExitStack,
+    given: object,
+    side: Side = "gold",
+    *,
+    questions: Callable[[], Mapping[str, str]] | None = None,
+) -> Source | None:
+    """The source behind a path; None for what is in memory. A BEIR folder is its judgements.
+
+    A file of another tool is read as rows of our own; its traces are joined with the `questions`
+    of the gold set, which go from ids to texts and are looked up only then.
+    """
     if not isinstance(given, str | os.PathLike):
         return None
     if os.path.isdir(given) and is_beir(given):
         return stack.enter_context(opened(qrels_file(given)))
-    return stack.enter_context(opened(given))
+    file = stack.enter_context(unpacked(given))
+    converted = converted_source(stack, file, side, questions=questions)
+    return inspect(file) if converted is None else converted
+
+
+def gold_questions(given: object, source: Source | None, dialect: str) -> dict[str, str]:
+    """The text of each question of a gold set by its id; rows that cannot be read have none."""
+    if source is not None and source.layout in TREC:
+        return {}
+    if source is None and not isinstance(given, GoldSet | list | tuple):
+        return {}  # an iterator can be read once, and not for this
+    loaded = read_gold(given, source, choose(dialect, None, gold=source))
+    return {item.qid: item.question for item in loaded.items if item.question is not None}
 
 
 def as_trec(gold: Source | None, trace: Source | None) -> Source | None:
@@ -147,7 +171,9 @@ def load_gold(path: PathLike, *, dialect: str = "auto") -> GoldSet:
 
 def load_traces(path: PathLike, *, dialect: str = "auto") -> TraceSet:
     """Read a trace file into memory. To score a large file, give `score` its path instead."""
-    with opened(path) as source:
+    with ExitStack() as stack:
+        source = open_source(stack, path, "traces")
+        assert source is not None
         choice = choose(dialect, None, trace=source)
         loaded = read_traces(source, choice)
         loaded.stop_on_problems()
