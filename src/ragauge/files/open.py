@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -28,9 +28,27 @@ Reading = Callable[[BinaryIO, str], Iterable[bytes]]
 """Takes an open file and its name, and yields the bytes to read in its place."""
 
 
+class UnpackedFile(NamedTuple):
+    """A file as it is after unpacking: how the user wrote its name, and where its bytes are now.
+
+    `converted`: they are JSON Lines that were made of a file of another kind.
+    """
+
+    name: str
+    path: str
+    converted: bool
+
+
 @contextmanager
 def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
     """Yield the source behind a file name; `-` is standard input."""
+    with unpacked(name) as file:
+        yield inspect(file)
+
+
+@contextmanager
+def unpacked(name: str | os.PathLike[str]) -> Iterator[UnpackedFile]:
+    """Yield a file whose bytes can be read in any order, whatever they are."""
     path = os.fspath(name)
     with ExitStack() as stack:
         if path == "-":
@@ -56,7 +74,7 @@ def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
         except OSError as error:
             raise _unreadable(display_name, error) from error
         # What was converted is JSON Lines, even if its first line begins as an array does.
-        yield _inspect(display_name, path, converted=reading is not None)
+        yield UnpackedFile(display_name, path, reading is not None)
 
 
 def _unpacking(head: bytes, _: str) -> Reading | None:
@@ -148,11 +166,13 @@ def _no_copy(name: str, error: OSError) -> RagaugeError:
     return RagaugeError.of("file-unreadable", message, hint=hint)
 
 
-def _inspect(name: str, path: str, *, converted: bool) -> Source:
+def inspect(file: UnpackedFile) -> Source:
+    """The source that an unpacked file is: its layout, and what is odd about its first bytes."""
+    name, path, converted = file
     try:
         size = os.path.getsize(path)
-        with open(path, "rb") as file:
-            head = file.read(_STEP)
+        with open(path, "rb") as stream:
+            head = stream.read(_STEP)
     except OSError as error:
         raise _unreadable(name, error) from error
     if converted:

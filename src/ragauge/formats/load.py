@@ -16,12 +16,13 @@ from msgspec.structs import replace
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.duplicate_keys import duplicate_keys
 from ragauge.files.fields import FieldError, Row, shown
-from ragauge.files.open import PathLike, opened
+from ragauge.files.open import PathLike, inspect, opened, unpacked
 from ragauge.files.ranges import Source, rows_of
-from ragauge.formats.detect import FormatChoice, choose, sniff
+from ragauge.formats.detect import TREC, FormatChoice, choose, sniff
 from ragauge.formats.fast_rows import FastGoldDecoder
 from ragauge.formats.field_map import NO_FIELDS, FieldMaps, Side, as_field_maps
 from ragauge.formats.gold import Locate
+from ragauge.formats.imports.convert import converted_source
 from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.loaded import LoadedRows
 from ragauge.formats.renamed_rows import renamed_source
@@ -69,18 +70,41 @@ def _load(
 
 
 def open_source(
-    stack: ExitStack, given: object, side: Side = "gold", *, fields: FieldMaps = NO_FIELDS
+    stack: ExitStack,
+    given: object,
+    side: Side = "gold",
+    *,
+    fields: FieldMaps = NO_FIELDS,
+    questions: Callable[[], Mapping[str, str]] | None = None,
 ) -> Source | None:
     """The source behind a path; None for what is in memory. A BEIR folder is its judgements.
 
-    The rows of a table, and rows with field names of the user's own, have our names and types.
+    A file of another tool is read as rows of our own; its traces are joined with the `questions`
+    of the gold set, which go from ids to texts and are looked up only then. The rows of a table,
+    and rows with field names of the user's own, have our names and types.
     """
     if not isinstance(given, str | os.PathLike):
         return None
     if os.path.isdir(given) and is_beir(given):
         return stack.enter_context(opened(qrels_file(given)))
-    source = stack.enter_context(opened(given))
-    return renamed_source(stack, source, fields.gold if side == "gold" else fields.traces)
+    own = fields.gold if side == "gold" else fields.traces
+    file = stack.enter_context(unpacked(given))
+    # Whoever says where their fields are knows the file better than its shape tells.
+    if not own.entries:
+        converted = converted_source(stack, file, side, questions=questions)
+        if converted is not None:
+            return converted
+    return renamed_source(stack, inspect(file), own)
+
+
+def gold_questions(given: object, source: Source | None, dialect: str) -> dict[str, str]:
+    """The text of each question of a gold set by its id; rows that cannot be read have none."""
+    if source is not None and source.layout in TREC:
+        return {}
+    if source is None and not isinstance(given, GoldSet | list | tuple):
+        return {}  # an iterator can be read once, and not for this
+    loaded = read_gold(given, source, choose(dialect, None, gold=source))
+    return {item.qid: item.question for item in loaded.items if item.question is not None}
 
 
 def as_trec(gold: Source | None, trace: Source | None) -> Source | None:

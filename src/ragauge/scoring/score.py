@@ -24,7 +24,7 @@ from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source
 from ragauge.formats.detect import FormatChoice, choose, cutoffs
 from ragauge.formats.field_map import NO_FIELDS, FieldMaps, as_field_maps
-from ragauge.formats.load import as_trec, name_of, open_source
+from ragauge.formats.load import as_trec, gold_questions, name_of, open_source
 from ragauge.gold.locate import locator
 from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import RANKS
@@ -168,7 +168,13 @@ def opened_inputs(
     """Open gold and traces, and choose dialect, profile and cut-offs for them."""
     with ExitStack() as stack:
         gold_source = open_source(stack, gold, fields=fields)
-        trace_source = open_source(stack, traces, "traces", fields=fields)
+        trace_source = open_source(
+            stack,
+            traces,
+            "traces",
+            fields=fields,
+            questions=lambda: gold_questions(gold, gold_source, dialect),
+        )
         gold_source = as_trec(gold_source, trace_source)
         loaded_as = [
             loaded.dialect for loaded in (gold, traces) if isinstance(loaded, GoldSet | TraceSet)

@@ -16,7 +16,7 @@ from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source
 from ragauge.formats.detect import FormatChoice, choose
 from ragauge.formats.field_map import NO_FIELDS, FieldMaps
-from ragauge.formats.load import as_trec, name_of, open_source, read_traces
+from ragauge.formats.load import as_trec, gold_questions, name_of, open_source, read_traces
 from ragauge.formats.loaded import LoadedRows
 from ragauge.gold.findings import gold_findings
 from ragauge.gold.locate import locator
@@ -65,7 +65,13 @@ def validate(
     """
     with ExitStack() as stack:
         gold_source = open_source(stack, gold, fields=fields)
-        trace_source = open_source(stack, trace, "traces", fields=fields)
+        trace_source = open_source(
+            stack,
+            trace,
+            "traces",
+            fields=fields,
+            questions=lambda: gold_questions(gold, gold_source, dialect),
+        )
         gold_source = as_trec(gold_source, trace_source)
         choice = choose(dialect, profile, gold=gold_source, trace=trace_source)
         checks: list[FileCheck] = []
