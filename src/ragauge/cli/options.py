@@ -187,7 +187,7 @@ EMBED_OPTIONS = [
 
 GOLD_FIELD_OPTION = click.option(
     "--gold-field",
-    "gold_fields",
+    "own_gold_fields",
     multiple=True,
     metavar="FIELD=PATH",
     help="Where your gold rows have a field, as `relevant=evidence[].chunk`. Repeats; also "
@@ -196,7 +196,7 @@ GOLD_FIELD_OPTION = click.option(
 FIELD_OPTIONS = [
     click.option(
         "--field",
-        "fields",
+        "own_fields",
         multiple=True,
         metavar="FIELD=PATH",
         help="Where your rows have a field, as `answer=response` or `hits=sources[].id`. Repeats; "
@@ -299,7 +299,9 @@ class CommandOptions(SimpleNamespace):
     @property
     def field_maps(self) -> FieldMaps:
         """The field names of the project, with those of FIELD_OPTIONS on top."""
-        fields, gold_fields = (getattr(self, name, ()) for name in ("fields", "gold_fields"))
+        fields, gold_fields = (
+            getattr(self, name, ()) for name in ("own_fields", "own_gold_fields")
+        )
         return self.config.field_maps.updated(fields, gold_fields)
 
     @property

@@ -178,8 +178,8 @@ def COMMAND(  # noqa: N802
     trace: str | None,
     profile: str | None,
     dialect: str | None,
-    fields: tuple[str, ...],
-    gold_fields: tuple[str, ...],
+    own_fields: tuple[str, ...],
+    own_gold_fields: tuple[str, ...],
     ks: str | None,
     names: str | None,
     gates: str | None,
@@ -281,7 +281,7 @@ def COMMAND(  # noqa: N802
             profile=profile or config.profile,
             dialect=dialect or config.dialect or "auto",
             k=_numbers(ks) or config.k or None,
-            fields=config.field_maps.updated(fields, gold_fields),
+            fields=config.field_maps.updated(own_fields, own_gold_fields),
         ) as inputs:
             chosen_gates = gates_from(inputs.profile, inputs.k, config, gates)
             plan = score.scoring_plan(

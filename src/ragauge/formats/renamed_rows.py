@@ -24,10 +24,13 @@ from ragauge.files.temporary_file import temporary_file
 from ragauge.formats.field_map import FieldMap, FieldMapper, refuse_missing
 from ragauge.formats.field_path import opened_text
 from ragauge.formats.table_cells import CellReader, opened_cell
+from ragauge.model.field_spellings import GOLD_SPELLINGS
+from ragauge.text import question_id
 
 RowStep = Callable[[Mapping[str, Any]], dict[str, Any]]
 """Makes a row of a row; values may be raw JSON."""
 
+NAMED_BY_QUESTION = "no item has an id: each is named after its question"
 _LOOKED_AT = 100
 """Rows whose fields are named where a path leads nowhere."""
 _encode = msgspec.json.Encoder().encode
@@ -45,6 +48,10 @@ def renamed_source(stack: ExitStack, source: Source, fields: FieldMap) -> Source
         steps.append(_mapper(source, fields))
     if source.tabular:
         steps.append(CellReader(fields.side))
+    notes = source.notes
+    if fields.side == "gold" and _lacks_ids(source, fields):
+        steps.append(_with_question_id)
+        notes += (NAMED_BY_QUESTION,)
     if not steps:
         return source
     copy = stack.enter_context(temporary_file())
@@ -53,7 +60,9 @@ def renamed_source(stack: ExitStack, source: Source, fields: FieldMap) -> Source
     copy.file.flush()
     layout = "array" if source.layout == "array" else "lines"
     size = os.path.getsize(copy.path)
-    return replace(source, path=copy.path, start=0, size=size, layout=layout, tabular=False)
+    return replace(
+        source, path=copy.path, start=0, size=size, layout=layout, notes=notes, tabular=False
+    )
 
 
 def _mapper(source: Source, fields: FieldMap) -> FieldMapper:
@@ -66,6 +75,34 @@ def _mapper(source: Source, fields: FieldMap) -> FieldMapper:
         refuse_missing(missing, source.name, fields.side, present)
     entries = tuple(entry for entry in fields.entries if entry.required or entry not in missing)
     return FieldMapper(replace(fields, entries=entries), open_text)
+
+
+def _lacks_ids(source: Source, fields: FieldMap) -> bool:
+    """Whether no item of a gold set has an id, and there are some with a question.
+
+    Where only some have none, that is a mistake, and an error for whoever reads them.
+    """
+    for entry in fields.entries:
+        if entry.name in GOLD_SPELLINGS["qid"]:
+            return not entry.path
+    count = 0
+    for row in _decoded(source):
+        if any(row.get(name) is not None for name in GOLD_SPELLINGS["qid"]):
+            return False
+        count += 1
+    return count > 0
+
+
+def _with_question_id(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A gold item with an id made of its question; without a question it stays as it is."""
+    for name in ("question", "paraphrases"):
+        for spelling in GOLD_SPELLINGS[name]:
+            value = row.get(spelling)
+            plain = msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
+            text = plain[0] if isinstance(plain, list) and plain else plain
+            if isinstance(text, str) and text.strip():
+                return {"qid": question_id(text), **row}
+    return dict(row)
 
 
 def _decoded(source: Source) -> Iterator[Row]:

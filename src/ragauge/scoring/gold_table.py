@@ -18,6 +18,7 @@ from ragauge.model.profile import JoinRules, Profile
 from ragauge.scoring.evidence_pieces import EvidencePieces, documents_of, gold_details_of, pieces_of
 from ragauge.scoring.join import gold_columns
 from ragauge.scoring.trace_columns import GoldKeys, gold_keys
+from ragauge.text import question_key
 
 SLICES = ("type", "tag", "section", "document", "language", "difficulty")
 """The dimensions by which questions are grouped."""
@@ -28,6 +29,8 @@ class GoldTable(Struct, frozen=True, kw_only=True):
 
     `identity` orders questions by what they are, so that the order of the file never shows. The
     last ones, `beside` of them, are not measured: they are there for the traces that are theirs.
+    `by_question` has the texts of questions as `question_key` spells them; `ambiguous` are those
+    that several items share.
     """
 
     read: int
@@ -40,6 +43,7 @@ class GoldTable(Struct, frozen=True, kw_only=True):
     by_qid: dict[str, int]
     by_turn: dict[str, dict[int, int]]
     by_question: dict[str, int]
+    ambiguous: frozenset[str]
     paraphrases: dict[int, dict[str, int]]
     cluster: Ints | None
     slices: Mapping[str, Mapping[str, Ints]]
@@ -103,6 +107,7 @@ def gold_table(
     for question, item in enumerate(unique):
         if item.turn is not None:
             by_turn.setdefault(item.qid, {})[item.turn] = question
+    codes, shared = _by_question(unique, rules)
     # Resamples and means go by this order, so that a gold set may be sorted anew.
     order = sorted(range(len(unique)), key=lambda question: _identity(unique[question]))
     return GoldTable(
@@ -115,7 +120,8 @@ def gold_table(
         keys=gold_keys(unique, pieces, details),
         by_qid={item.qid: code for code, item in enumerate(unique) if item.turn is None},
         by_turn=by_turn,
-        by_question=_by_question(unique, rules),
+        by_question={text: code for text, code in codes.items() if text not in shared},
+        ambiguous=frozenset(shared),
         paraphrases=_paraphrases(unique) if rules.keep == "slot" else {},
         cluster=_clusters(unique) if by_turn else None,
         slices=_slices(
@@ -191,18 +197,24 @@ def _others(
     return list(others.values())
 
 
-def _by_question(items: Sequence[GoldItem], rules: JoinRules) -> dict[str, int]:
-    """The items by their exact question; a question that two items share names neither."""
+def _by_question(items: Sequence[GoldItem], rules: JoinRules) -> tuple[dict[str, int], set[str]]:
+    """The items by the text of their question, and the texts that two share: they name neither.
+
+    Where a text only stands in for an id, its case and blanks do not count; a profile that joins
+    by the text alone takes it as it is, as its source does.
+    """
     codes: dict[str, int] = {}
     shared: set[str] = set()
     for code, item in enumerate(items):
         texts = {item.question, *(item.paraphrases if rules.by == "either" else ())} - {None}
+        if rules.by == "either":
+            texts = {question_key(text) for text in texts} - {""}
         for text in texts:
             assert text is not None
             if text in codes:
                 shared.add(text)
             codes[text] = code
-    return {text: code for text, code in codes.items() if text not in shared}
+    return codes, shared
 
 
 def _paraphrases(items: Sequence[GoldItem]) -> dict[int, dict[str, int]]:

@@ -134,6 +134,7 @@ def job_of(plan: ScoringPlan, table: GoldTable, source: Source, *, stored: bool 
         keys=table.keys,
         by_qid=table.by_qid,
         by_question=table.by_question,
+        ambiguous=table.ambiguous,
         paraphrases=table.paraphrases,
         by_turn=table.by_turn,
         patterns=plan.patterns,
@@ -178,6 +179,7 @@ class ScoringRun:
         self.waiting: list[Partial] = []
         self.waiting_records = 0
         self.traces = self.unknown = self.beside = self.scored = 0
+        self.by_text = self.ambiguous = 0
         self.disordered = self.repeated = 0
         self.unknown_first: list[tuple[int, int, str]] = []
         self.newlines: dict[int, int] = {}
@@ -270,6 +272,8 @@ class ScoringRun:
             self.traces += partial.traces
             self.unknown += partial.unknown
             self.beside += partial.beside
+            self.by_text += partial.by_text
+            self.ambiguous += partial.ambiguous
             self.newlines[index] = partial.newlines
             self.crlf = self.crlf or partial.crlf
             self.embedders.update(partial.embedders)
@@ -405,12 +409,24 @@ class ScoringRun:
             embedders=tuple(sorted(self.embedders)),
             cites=self.totals.cited > 0,
             errors=self._errors(),
+            joined=self._joined(),
             per_question=per_question(measured, self.table),
         )
 
     def _errors(self) -> dict[str, int]:
         """How many scored records failed for which reason."""
         return sorted_reasons({self.reasons[code]: n for code, n in self.totals.reasons.items()})
+
+    def _joined(self) -> dict[str, int]:
+        """How traces met gold items, where it was not by their ids alone."""
+        if not self.by_text and not self.ambiguous:
+            return {}
+        return {
+            "by_id": self.traces - self.by_text - self.unknown,
+            "by_text": self.by_text,
+            "ambiguous": self.ambiguous,
+            "unmatched": self.unknown - self.ambiguous,
+        }
 
     def _tally(self, seen: Bools) -> Tally:
         totals = self.totals
@@ -473,6 +489,7 @@ class ScoringRun:
             stray=stray,
             embedders=sorted(self.embedders),
             errors=self._errors(),
+            joined=self._joined(),
         )
 
 

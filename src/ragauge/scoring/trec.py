@@ -61,6 +61,7 @@ def table_of(qrels: Qrels, options: Options) -> GoldTable:
         by_qid={},
         by_turn={},
         by_question={},
+        ambiguous=frozenset(),
         paraphrases={},
         cluster=None,
         slices={},

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Mapping
 
 from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import Row
-
-
-def question_key(text: str) -> str:
-    """What two spellings of one question share: composed characters, case, blanks."""
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+from ragauge.text import question_key
 
 
 class QuestionJoin:

@@ -21,6 +21,7 @@ class Job(Struct, frozen=True, kw_only=True):
     `bytes_too`: how much text was retrieved is wanted too, and how much of the evidence is in it.
     `measured`: questions from this number on are not measured, and their traces counted apart.
     `note_rows`: a page will show the traces, so partials bring notes on their rows.
+    `ambiguous`: texts of questions that several gold items share.
     `check_keys`: every row is searched for keys that stand twice, which takes time.
     """
 
@@ -32,6 +33,7 @@ class Job(Struct, frozen=True, kw_only=True):
     by_qid: dict[str, int]
     by_question: dict[str, int]
     paraphrases: dict[int, dict[str, int]]
+    ambiguous: frozenset[str] = frozenset()
     by_turn: dict[str, dict[int, int]] = {}
     patterns: tuple[str, ...] = ()
     count_repeats: bool = False
@@ -57,7 +59,8 @@ class Partial(Struct, frozen=True, kw_only=True):
     """The records of one range as columns, and what was counted on the way.
 
     `beside` counts the traces of questions that are not measured. `duplicate_keys` are the lines of
-    the first rows with a key twice, and what was found there.
+    the first rows with a key twice, and what was found there. `by_text` counts the traces without
+    an id that were joined by their question, `ambiguous` those whose question several items share.
     """
 
     range_index: int
@@ -75,3 +78,5 @@ class Partial(Struct, frozen=True, kw_only=True):
     noted: NotedRows | None = None
     duplicate_keys: tuple[tuple[int, str], ...] = ()
     duplicate_key_count: int = 0
+    by_text: int = 0
+    ambiguous: int = 0
