@@ -23,6 +23,7 @@ from ragauge.formats.imports.foreign_format import (
     Side,
 )
 from ragauge.formats.imports.question_join import QuestionJoin
+from ragauge.model.field_spellings import IMPORTED
 
 AUTO = "auto"
 _encode = msgspec.json.Encoder().encode
@@ -70,12 +71,13 @@ def native_rows(
     coverage.format = form.title
     read = form.reader(side)
     assert read is not None
-    for row in read(files, options, coverage):
+    for fields in read(files, options, coverage):
+        row = {IMPORTED: form.name, **fields}
         if side == "traces":
             with_citations(row)
+            coverage.add(row)  # with the ids that the export has, before gold lends others
             if join is not None:
                 join.apply(row, coverage)
-            coverage.add(row)
         else:
             coverage.add_gold(row)
         yield row

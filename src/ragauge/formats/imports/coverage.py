@@ -99,10 +99,16 @@ class Coverage(Struct, kw_only=True):
 
     def sentences(self) -> list[str]:
         """What was odd, in the order in which it was met."""
-        return [f"{count} {what}" for what, count in self.notes.items()]
+        return [_counted(count, what) for what, count in self.notes.items()]
 
     def join_sentences(self) -> list[str]:
         """How rows were joined with gold, where not all were joined by id."""
         counts = [f"{self.joins[how]} {how}" for how in JOINS if self.joins.get(how)]
         by_id_alone = set(self.joins) <= {"by id"}
         return [] if by_id_alone else [f"joined with the gold set: {', '.join(counts)}"]
+
+
+def _counted(count: int, what: str) -> str:
+    """A number and what it counts; notes begin with the plural of a noun."""
+    noun, _, rest = what.partition(" ")
+    return f"{count:,} {noun.removesuffix('s') if count == 1 else noun} {rest}"

@@ -25,7 +25,7 @@ HEAD = 64 * 1024
 Row = dict[str, Any]
 Side = Literal["gold", "traces"]
 
-_TOKEN = re.compile(STRING + rb"|[{}\[\],:]|[^\s{}\[\],:\"]+", re.DOTALL)
+_TOKEN = re.compile(STRING + rb"|[{}\[\],:\"]|[^\s{}\[\],:\"]+", re.DOTALL)
 
 
 class ForeignFile:
@@ -117,6 +117,8 @@ def _decode_head(head: bytes) -> Any:
     pending_key = False
     for match in _TOKEN.finditer(head):
         token = match.group()
+        if token == b'"':  # of a text that the head cuts
+            break
         if token in (b"{", b"["):
             closers.append(b"}" if token == b"{" else b"]")
             pending_key = token == b"{"
