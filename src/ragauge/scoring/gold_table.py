@@ -205,15 +205,14 @@ def _by_question(items: Sequence[GoldItem], rules: JoinRules) -> tuple[dict[str,
     """
     codes: dict[str, int] = {}
     shared: set[str] = set()
+    is_key = rules.by == "either"
     for code, item in enumerate(items):
-        texts = {item.question, *(item.paraphrases if rules.by == "either" else ())} - {None}
-        if rules.by == "either":
-            texts = {question_key(text) for text in texts} - {""}
-        for text in texts:
-            assert text is not None
-            if text in codes:
-                shared.add(text)
-            codes[text] = code
+        texts = (item.question, *(item.paraphrases if is_key else ()))
+        keys = {question_key(text) if is_key else text for text in texts if text is not None}
+        for key in keys - {""} if is_key else keys:
+            if key in codes:
+                shared.add(key)
+            codes[key] = code
     return codes, shared
 
 

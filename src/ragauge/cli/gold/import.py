@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from ragauge.cli.options import choice
 from ragauge.cli.output import spare
 from ragauge.cli.streams import print_line
 
@@ -20,8 +23,14 @@ from ragauge.cli.streams import print_line
     help="The format of the files; auto recognises it.",
 )
 @click.option("--question", metavar="NAME", help="The variable that holds the question.")
+@choice(
+    "--empty-context",
+    of=("unlabelled", "refuse"),
+    default="unlabelled",
+    help="What a test case without context and without an expected answer asks for.",
+)
 def COMMAND(  # noqa: N802
-    files: tuple[str, ...], out: str, format_name: str, question: str | None
+    files: tuple[str, ...], out: str, format_name: str, **reading: Any
 ) -> int:
     """Write the test cases in FILEs of another tool as gold items to OUT.
 
@@ -37,7 +46,7 @@ def COMMAND(  # noqa: N802
     for file in files:
         spare(out, {"export": file})
     coverage = import_files(
-        files, out, "gold", format_name=format_name, options=ImportOptions(question=question)
+        files, out, "gold", format_name=format_name, options=ImportOptions(**reading)
     )
     print_line(f"wrote {out}, read as {coverage.format}")
     for name, count in coverage.gold_table():

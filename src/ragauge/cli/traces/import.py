@@ -24,6 +24,7 @@ READING_OPTIONS = [
         help="Where a reranker follows a retriever: the list after it, or before it.",
     ),
     click.option("--question", metavar="NAME", help="The variable that holds the question."),
+    click.option("--run", metavar="NAME", help="Of several systems in one file: the one to read."),
 ]
 
 

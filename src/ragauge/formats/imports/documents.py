@@ -150,4 +150,3 @@ class NumberedDocuments:
     def ordered(self) -> list[dict[str, Any]]:
         """The fields of each document, by rank."""
         return [self.fields[rank] for rank in sorted(self.fields)]
-

@@ -74,12 +74,16 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
 
     `retrieval`: of several retrievals in one trace the last, the first, all as one list, or each
     as a trace of its own. `stage`: where a reranker follows, the list after it or before it.
-    `question`: the name that the question has, in formats where users choose it.
+    `question`: the name that the question has, in formats where users choose it. `run`: of several
+    systems in one file the one to read. `empty_context`: whether a test case without context and
+    without an expected answer is to be refused, or says nothing of it.
     """
 
     retrieval: Literal["last", "first", "union", "each"] = "last"
     stage: Literal["last", "first"] = "last"
     question: str | None = None
+    run: str | None = None
+    empty_context: Literal["unlabelled", "refuse"] = "unlabelled"
 
 
 ReadRows = Callable[[Sequence[ForeignFile], ImportOptions, Coverage], Iterator[Row]]

@@ -145,7 +145,9 @@ class TraceAssembler:
         if not known:
             self.coverage.note(_FOREIGN)
             return
-        if any(record.parent_id is not None and record.parent_id not in by_id for record in records):
+        if any(
+            record.parent_id is not None and record.parent_id not in by_id for record in records
+        ):
             self.coverage.note(_PARTIAL)
         for record in known:
             for note in record.facts.notes or ():  # type: ignore[union-attr]

@@ -98,9 +98,7 @@ def _hits(span: Span, prefix: str, notes: list[str]) -> tuple[list[dict[str, Any
 
 def _flat_metadata(attributes: dict[str, Any]) -> tuple[str | None, dict[str, str] | None]:
     flat = {
-        key.removeprefix(_FLAT): value
-        for key, value in attributes.items()
-        if key.startswith(_FLAT)
+        key.removeprefix(_FLAT): value for key, value in attributes.items() if key.startswith(_FLAT)
     }
     return payload.qid_in(flat), payload.index_in(flat)
 
