@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ragauge.errors import Place, RagaugeError
 from ragauge.files.fields import Row
-from ragauge.formats.field_path import MISSING, FieldPath, field_path, opened_text
+from ragauge.formats.field_path import ITSELF, MISSING, FieldPath, field_path, opened_text
 from ragauge.model.field_spellings import (
     GOLD_NAMES,
     GOLD_SPELLINGS,
@@ -325,7 +325,9 @@ class FieldMapper:
             for listed in lists:
                 entries = self.open_text(listed) if isinstance(listed, str) else listed
                 for entry in entries if isinstance(entries, list) else ():
-                    if isinstance(entry, Mapping):
+                    if not isinstance(entry, Mapping):
+                        parts[:] = [one for one in parts if one.entry.path != ITSELF]
+                    else:
                         with_entries.add(head)
                         parts[:] = [
                             one
@@ -357,9 +359,13 @@ def _plain_value(value: Any) -> Any:
 def _with_parts(
     entry: Any, parts: Sequence[_Mapped], spellings: Mapping[str, tuple[str, ...]]
 ) -> Any:
-    """An entry of a list with its fields under our names; an entry that is an id stays one."""
+    """An entry of a list with its fields under our names.
+
+    An entry that is no object stays what it is, an id, unless a path says what it is itself.
+    """
     if not isinstance(entry, Mapping):
-        return entry
+        names = [one.name for one in parts if one.path is not None and one.path.text == ITSELF]
+        return dict.fromkeys(names, entry) if names else entry
     known = {name for names in spellings.values() for name in names}
     drop: set[str] = set()
     values = {}

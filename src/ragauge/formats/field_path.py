@@ -16,6 +16,10 @@ _STEP = re.compile(rf"(?P<name>{_NAME})|(?P<each>\[\])|\[(?P<index>-?[0-9]{{1,9}
 _decode = msgspec.json.Decoder().decode
 
 
+ITSELF = "."
+"""The path to what it is looked up in: `hits.text=.` says that hits are texts."""
+
+
 class Missing(Struct, frozen=True):
     """What a path leads to where the row has nothing there; null is something."""
 
@@ -54,8 +58,10 @@ def opened_text(text: str) -> Any:
 def field_path(text: str, open_text: Callable[[str], Any] = opened_text) -> FieldPath:
     """Read a path; what is no dotted path must be JMESPath.
 
-    A path that leads into a text goes on in what `open_text` makes of it.
+    A path that leads into a text goes on in what `open_text` makes of it. `.` is the value itself.
     """
+    if text.strip() == ITSELF:
+        return FieldPath(text, None, False, lambda value: value)
     steps = _steps(text.strip())
     if steps is None:
         return FieldPath(text, None, False, _jmespath(text))
