@@ -156,8 +156,8 @@ not-a-row: a row is not a JSON object
 bad-field: a field has the wrong type or an impossible value
     The message names the path inside the object, what was expected and what was found.
 missing-field: a field that is needed is absent
-    A gold item needs an id; where traces are joined by the question, as under smoke, it needs a
-    question too.
+    A gold item needs an id, unless no item of the file has one: then each is named after its
+    question. Where traces are joined by the question, as under smoke, it needs a question too.
 field-conflict: two spellings of one field disagree
     A row may spell a field in two ways (retrieved_ids and topk) when both say the same. When they
     differ, only a profile that names one of them as its own can decide: choose it with --profile or
