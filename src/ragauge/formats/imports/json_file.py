@@ -42,7 +42,9 @@ def json_objects(file: ForeignFile, *inside: str) -> Iterator[Row]:
                 ) from error
             lists = [row[name] for name in inside if isinstance(row.get(name), list)]
             if lists:
-                yield from (entry for entries in lists for entry in entries if isinstance(entry, dict))
+                yield from (
+                    entry for entries in lists for entry in entries if isinstance(entry, dict)
+                )
             else:
                 yield row
         first += rows.newlines

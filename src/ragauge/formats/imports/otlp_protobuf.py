@@ -204,25 +204,23 @@ def _resource(resource: Any) -> dict[str, Any]:
 
 
 def _span(span: Any, resource: dict[str, Any]) -> Span:
-    attributes = {}
-    for pair in span.attributes:
-        value = pair.value
-        kind = value.WhichOneof("value")
-        if kind == "string_value":
-            attributes[pair.key] = value.string_value
-        elif kind is not None:
-            attributes[pair.key] = _value(value)
+    # A text is never None: what other values there are is told apart only where there are some.
+    attributes = {pair.key: pair.value.string_value for pair in span.attributes}
+    if "" in attributes.values():
+        for pair in span.attributes:
+            if not pair.value.string_value:
+                attributes[pair.key] = _value(pair.value)
     return Span(
-        trace_id=span.trace_id.hex(),
-        span_id=span.span_id.hex(),
-        parent_id=span.parent_span_id.hex() or None,
-        name=span.name,
-        start=span.start_time_unix_nano,
-        end=span.end_time_unix_nano,
-        attributes=attributes,
-        error=_error(span) if span.status.code == _ERROR else None,
-        dropped=span.dropped_attributes_count,
-        resource=resource,
+        span.trace_id.hex(),
+        span.span_id.hex(),
+        span.parent_span_id.hex() or None,
+        span.name,
+        span.start_time_unix_nano,
+        span.end_time_unix_nano,
+        attributes,
+        _error(span) if span.status.code == _ERROR else None,
+        span.dropped_attributes_count,
+        resource,
     )
 
 

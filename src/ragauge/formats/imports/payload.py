@@ -97,9 +97,7 @@ def _text_in(value: Any, names: Iterable[str], role: str, depth: int) -> str | N
     return None
 
 
-def _last_message(
-    messages: list[Any], names: Iterable[str], role: str, depth: int
-) -> str | None:
+def _last_message(messages: list[Any], names: Iterable[str], role: str, depth: int) -> str | None:
     """The text of the last message of a role; of a list without roles, that of its last entry."""
     if not messages:
         return None

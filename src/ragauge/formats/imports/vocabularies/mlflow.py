@@ -47,4 +47,3 @@ VOCABULARY = Vocabulary(
     marks=(_TYPE, _INPUTS, _OUTPUTS),
     read=_read,
 )
-
