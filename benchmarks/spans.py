@@ -13,14 +13,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 TEXT = "A null key raises ValueError; keys are compared byte by byte, and case matters. " * 6
 SPANS_A_TRACE = 8
 BATCH = 512
 
 
-def spans_of(trace: int) -> list[dict]:
+def spans_of(trace: int) -> list[dict[str, Any]]:
     """The spans of one question, as the instrumentor of LangChain writes them: a chain of eight."""
     question = f"Does setting number {trace} support null keys?"
     trace_id = f"{trace + 1:032x}"
@@ -68,13 +70,13 @@ def spans_of(trace: int) -> list[dict]:
     return spans[::-1]  # children end before their parents
 
 
-def _value(value: object) -> dict:
+def _value(value: object) -> dict[str, Any]:
     return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
 
 
-def bodies(count: int):
+def bodies(count: int) -> Iterator[dict[str, Any]]:
     """Requests of a batch each, as JSON."""
-    batch: list[dict] = []
+    batch: list[dict[str, Any]] = []
     resource_part = {"attributes": [{"key": "service.name", "value": {"stringValue": "rag"}}]}
     for trace in range(count // SPANS_A_TRACE):
         batch += spans_of(trace)

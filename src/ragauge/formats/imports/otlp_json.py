@@ -136,10 +136,8 @@ def _whole_spans(file: ForeignFile, start: int, line: int) -> Iterator[Span]:
         stream.seek(start)
         data = stream.read()
     try:
-        if data.lstrip()[:1] == b"[":
-            bodies = _decode_bodies(data)
-        else:
-            bodies = [_decode_body(data)]
+        is_list = data.lstrip()[:1] == b"["
+        bodies = _decode_bodies(data) if is_list else [_decode_body(data)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _damaged(file.name, data, line, error) from error
     for body in bodies:

@@ -118,8 +118,7 @@ class TraceAssembler:
         if trace is None:
             self.traces[span.trace_id] = [span.start, place]
         else:
-            if span.start < trace[0]:
-                trace[0] = span.start
+            trace[0] = min(trace[0], span.start)
             trace.append(place)
         self.file.write(data)
         self.size += len(data)

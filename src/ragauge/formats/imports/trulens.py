@@ -1,8 +1,8 @@
-"""TruLens: the rows of its table of events, one span each; or its records, which have no contexts."""
+"""TruLens: the rows of its table of events, one span each; or its records, without contexts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ragauge.formats.imports.coverage import Coverage
@@ -70,7 +70,7 @@ def _span(row: Row) -> Span | None:
     )
 
 
-def _without_version(resource: Any) -> Mapping[str, Any] | Any:
+def _without_version(resource: Any) -> dict[str, Any]:
     """The resource, but for `service.version`: it is that of TruLens, and of no index."""
     if not isinstance(resource, dict):
         return {}

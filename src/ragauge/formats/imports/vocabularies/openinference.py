@@ -89,9 +89,9 @@ def _hits(span: Span, prefix: str, notes: list[str]) -> tuple[list[dict[str, Any
         # The instrumentor of LangChain writes ids into the output alone.
         output = _written(span.attributes.get("output.value"))
         if len(output) == len(hits):
-            for hit, document in zip(hits, output, strict=True):
+            for rank, (hit, document) in enumerate(zip(hits, output, strict=True)):
                 if "id" not in hit and document.id and document.page_content == hit.get("text"):
-                    hit["id"] = str(document.id)
+                    hits[rank] = {"id": str(document.id), **hit}
     lost = listed.lost
     if span.dropped:
         lost = lost or "perhaps some of the documents"
