@@ -115,7 +115,8 @@ file-exists: a file that would be written is already there
 missing-extra: a file or a store needs a package that is not installed
     Parquet, YAML and zstd are read by packages of their own, which come with an extra:
     ragauge[parquet], ragauge[yaml] or ragauge[zstd]; PostgreSQL needs ragauge[postgres], HTML,
-    reStructuredText and PDF ragauge[corpus], JMESPath ragauge[http]. A target that needs a library
+    reStructuredText and PDF ragauge[corpus], JMESPath ragauge[http], spans as protobuf
+    ragauge[otlp]. A target that needs a library
     has an extra of its own name: ragauge[chroma], ragauge[qdrant].
 bad-store-url: a store URL cannot be used
     A store is sqlite:///FILE (a path relative to the current folder, with a fourth slash an
@@ -220,6 +221,9 @@ bad-yaml: a YAML file cannot be read
     It must be one document: a list of mappings, or a mapping with one such list under queries,
     items or questions. NaN, infinity, unknown tags and aliases that stand for very much are
     refused.
+bad-spans: a file of spans is damaged
+    It is OTLP as protobuf or JSON, and was not written to its end, or something else was written
+    into it. Export it again, or take the part away that is not complete.
 bad-store: a store is damaged, or is something else
     The file is not a SQLite database, or its tables are not those of ragauge. One unreadable result
     is not this error: it is counted, listed and gated.

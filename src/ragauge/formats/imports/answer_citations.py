@@ -9,6 +9,8 @@ from ragauge.formats.imports.foreign_format import Row
 from ragauge.text import citations_in
 
 _BRACKETED = re.compile(r"\[\^?([^\[\]\n]{1,200})\]|【([^【】\n]{1,200})】")
+_ID = re.compile(r"(?=.*[\d#/._:-])(?=.*[^\W\d])[^\s|]{2,}")
+"""What may be an id: no blanks, a letter, and a digit or a sign that words do not have."""
 _NUMBERS = re.compile(r"\s*\d{1,4}(?:\s*[,;]\s*\d{1,4})*\s*")
 
 
@@ -35,12 +37,17 @@ def cited_in(answer: str, hit_ids: list[str | None]) -> list[str]:
     present = {hit_id for hit_id in hit_ids if hit_id is not None}
     cited: dict[str, None] = {}
     for match in _BRACKETED.finditer(answer):
+        if answer[match.end() : match.end() + 1] == "(":  # a link of Markdown
+            continue
         inside = (match[1] or match[2]).partition("†")[0].strip()
         if inside in present:
             cited[inside] = None
             continue
         parts = [part.strip() for part in re.split(r"[,;]", inside)]
         if all(part in present for part in parts):
+            cited.update(dict.fromkeys(parts))
+        elif not present and all(map(_ID.fullmatch, parts)):
+            # Exports without ids have those that the answer names, which the prompt had.
             cited.update(dict.fromkeys(parts))
         elif _NUMBERS.fullmatch(inside):
             for number in map(int, re.findall(r"\d+", inside)):

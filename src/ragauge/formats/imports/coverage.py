@@ -51,7 +51,7 @@ class Coverage(Struct, kw_only=True):
         self.errors += bool(row.get("error"))
         for hit in row.get("hits") or ():
             self.hits += 1
-            if isinstance(hit, Mapping):
+            if isinstance(hit, dict):  # not a Mapping: that would take far longer to find out
                 self.hit_ids += hit.get("id") is not None
                 self.hit_texts += hit.get("text") is not None
                 self.hit_scores += hit.get("score") is not None

@@ -19,6 +19,8 @@ _OWN_DOCS = ("doc", "doc_id", "document_id", "source_id", "doc_uri", "ref_doc_id
 _TEXTS = ("page_content", "text", "content", "chunk", "snippet", "pageContent")
 _SCORES = ("score", "relevance_score", "similarity", "similarity_score", "_score")
 _METADATA = ("metadata", "meta", "payload", "extra_info")
+_LISTS = ("documents", "docs", "results", "hits", "matches", "nodes", "context", "chunks")
+_DOC_NAMES, _METADATA_ID_NAMES = frozenset(_DOCS), frozenset(_METADATA_IDS)
 _WRAPPERS = ("node", "document", "doc", "kwargs")
 
 REPR_METADATA = "hits with metadata as a Python repr (not read)"
@@ -28,14 +30,17 @@ ODD_SCORE = "hits with a score that is no number (not read)"
 
 def hits_of(documents: Any, notes: list[str]) -> list[Hit]:
     """The hits in a list of documents; an object may hold the list under some name."""
+    hits = (hit_of(document, notes) for document in listed(documents))
+    return [hit for hit in hits if hit]
+
+
+def listed(documents: Any) -> list[Any]:
+    """The list that documents stand in: itself, or what an object has under some name."""
     documents = decoded(documents)
     if isinstance(documents, dict):
-        names = ("documents", "docs", "results", "hits", "matches", "nodes", "context", "chunks")
-        lists = (decoded(documents.get(name)) for name in names)
+        lists = (decoded(documents[name]) for name in _LISTS if name in documents)
         documents = next((entry for entry in lists if isinstance(entry, list)), None)
-    if not isinstance(documents, list):
-        return []
-    return [hit for hit in (hit_of(document, notes) for document in documents) if hit]
+    return documents if isinstance(documents, list) else []
 
 
 def hit_of(document: Any, notes: list[str]) -> Hit | None:
@@ -93,11 +98,15 @@ def metadata_of(value: Any, notes: list[str]) -> Mapping[str, Any]:
 
 def metadata_id(metadata: Mapping[str, Any]) -> Any:
     """The id of a chunk in its metadata."""
+    if _METADATA_ID_NAMES.isdisjoint(metadata):  # the usual case, and the quickest answer
+        return None
     return first(metadata, _METADATA_IDS, of=(str, int))
 
 
 def metadata_doc(metadata: Mapping[str, Any]) -> Any:
     """The document of a chunk in its metadata."""
+    if _DOC_NAMES.isdisjoint(metadata):
+        return None
     return first(metadata, _DOCS, of=str)
 
 

@@ -46,7 +46,7 @@ def json_objects(file: ForeignFile, *inside: str) -> Iterator[Row]:
                     entry for entries in lists for entry in entries if isinstance(entry, dict)
                 )
             else:
-                yield row
+                yield dict(row)
         first += rows.newlines
 
 

@@ -10,7 +10,7 @@ from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, I
 from ragauge.formats.imports.json_file import json_objects, nanoseconds
 from ragauge.formats.imports.payload import decoded, unquoted_text
 from ragauge.formats.imports.span import Span, first_line
-from ragauge.formats.imports.trace_assembler import TraceAssembler
+from ragauge.formats.imports.trace_assembler import traces_of
 
 _TYPES = frozenset(
     (
@@ -49,22 +49,24 @@ def _recognise(file: ForeignFile) -> bool:
 def _read_traces(
     files: Sequence[ForeignFile], options: ImportOptions, coverage: Coverage
 ) -> Iterator[Row]:
-    assembler = TraceAssembler(options, coverage)
+    yield from traces_of(_spans(files, coverage), options, coverage)
+
+
+def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[Span]:
     for file in files:
         for row in json_objects(file, "data"):
             if _is_observation(row):
                 if row.get("input") is None and row.get("output") is None:
                     coverage.note(_EMPTY)
-                assembler.add(_observation(row))
+                yield _observation(row)
             elif _is_trace(row):
                 trace_id = str(row["id"])
-                assembler.add(_trace(row, trace_id))
+                yield _trace(row, trace_id)
                 for observation in row.get("observations") or ():
                     if isinstance(observation, dict):  # those of some pages are ids alone
-                        assembler.add(_observation({"traceId": trace_id, **observation}))
+                        yield _observation({"traceId": trace_id, **observation})
             else:
                 coverage.note("rows that are no observations (passed over)")
-    yield from assembler.rows()
 
 
 def _named(row: Mapping[str, Any], *names: str) -> Any:

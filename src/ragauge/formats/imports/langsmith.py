@@ -10,7 +10,7 @@ from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, I
 from ragauge.formats.imports.json_file import json_objects, nanoseconds
 from ragauge.formats.imports.payload import decoded
 from ragauge.formats.imports.span import Span, first_line
-from ragauge.formats.imports.trace_assembler import TraceAssembler
+from ragauge.formats.imports.trace_assembler import traces_of
 
 _LISTS = ("post", "patch", "runs")
 
@@ -28,15 +28,17 @@ def _recognise(file: ForeignFile) -> bool:
 def _read_traces(
     files: Sequence[ForeignFile], options: ImportOptions, coverage: Coverage
 ) -> Iterator[Row]:
-    assembler = TraceAssembler(options, coverage)
+    yield from traces_of(_spans(files, coverage), options, coverage)
+
+
+def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[Span]:
     for file in files:
         for run in json_objects(file, *_LISTS):
             span = _span(run)
             if span is None:
                 coverage.note("rows that are no runs (passed over)")
             else:
-                assembler.add(span)
-    yield from assembler.rows()
+                yield span
 
 
 def _span(run: Row) -> Span | None:

@@ -9,7 +9,7 @@ from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, ImportOptions, Row
 from ragauge.formats.imports.json_file import hex_id, json_objects, nanoseconds
 from ragauge.formats.imports.span import Span, first_line
-from ragauge.formats.imports.trace_assembler import TraceAssembler
+from ragauge.formats.imports.trace_assembler import traces_of
 
 
 def _recognise(file: ForeignFile) -> bool:
@@ -22,7 +22,10 @@ def _recognise(file: ForeignFile) -> bool:
 def _read_traces(
     files: Sequence[ForeignFile], options: ImportOptions, coverage: Coverage
 ) -> Iterator[Row]:
-    assembler = TraceAssembler(options, coverage)
+    yield from traces_of(_spans(files, coverage), options, coverage)
+
+
+def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[Span]:
     for file in files:
         for trace in json_objects(file, "traces"):
             info, data = trace.get("info"), trace.get("data")
@@ -33,8 +36,7 @@ def _read_traces(
             tags = _tags(info)
             for span in spans:
                 if isinstance(span, dict):
-                    assembler.add(_span(span, info, tags))
-    yield from assembler.rows()
+                    yield _span(span, info, tags)
 
 
 def _tags(info: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, ImportOptions, Row
 from ragauge.formats.imports.otlp_json import json_spans
 from ragauge.formats.imports.otlp_protobuf import looks_like_protobuf, protobuf_spans
-from ragauge.formats.imports.trace_assembler import TraceAssembler
+from ragauge.formats.imports.span import Span
+from ragauge.formats.imports.trace_assembler import traces_of
 
 _LISTS = ("resourceSpans", "batches")
 _OTHER_SIGNALS = ("resourceMetrics", "resourceLogs")
@@ -24,12 +25,13 @@ def _recognise(file: ForeignFile) -> bool:
 def _read_traces(
     files: Sequence[ForeignFile], options: ImportOptions, coverage: Coverage
 ) -> Iterator[Row]:
-    assembler = TraceAssembler(options, coverage)
+    yield from traces_of(_spans(files), options, coverage)
+
+
+def _spans(files: Sequence[ForeignFile]) -> Iterator[Span]:
     for file in files:
         read = protobuf_spans if looks_like_protobuf(file) else json_spans
-        for span in read(file):
-            assembler.add(span)
-    yield from assembler.rows()
+        yield from read(file)
 
 
 FORMAT = ForeignFormat(

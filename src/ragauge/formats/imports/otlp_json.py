@@ -24,7 +24,7 @@ _UTF8_BOM = b"\xef\xbb\xbf"
 Number = int | float | str | None
 
 
-class _AnyValue(Struct):
+class _AnyValue(Struct, gc=False):
     stringValue: str | None = None  # noqa: N815
     intValue: Number = None  # noqa: N815
     doubleValue: Number = None  # noqa: N815
@@ -33,30 +33,30 @@ class _AnyValue(Struct):
     kvlistValue: _KeyValues | None = None  # noqa: N815
 
 
-class _Values(Struct):
+class _Values(Struct, gc=False):
     values: list[_AnyValue] = []
 
 
-class _KeyValue(Struct):
+class _KeyValue(Struct, gc=False):
     key: str = ""
     value: _AnyValue | None = None
 
 
-class _KeyValues(Struct):
+class _KeyValues(Struct, gc=False):
     values: list[_KeyValue] = []
 
 
-class _Status(Struct):
+class _Status(Struct, gc=False):
     code: int | str | None = None
     message: str | None = None
 
 
-class _Event(Struct):
+class _Event(Struct, gc=False):
     name: str | None = None
     attributes: list[_KeyValue] = []
 
 
-class _JsonSpan(Struct):
+class _JsonSpan(Struct, gc=False):
     traceId: str = ""  # noqa: N815
     spanId: str = ""  # noqa: N815
     parentSpanId: str | None = None  # noqa: N815
@@ -69,28 +69,28 @@ class _JsonSpan(Struct):
     events: Raw = Raw(b"[]")
 
 
-class _ScopeSpans(Struct):
+class _ScopeSpans(Struct, gc=False):
     spans: list[_JsonSpan] | None = None
 
 
-class _Resource(Struct):
+class _Resource(Struct, gc=False):
     attributes: list[_KeyValue] | None = None
 
 
-class _ResourceSpans(Struct):
+class _ResourceSpans(Struct, gc=False):
     resource: _Resource | None = None
     scopeSpans: list[_ScopeSpans] | None = None  # noqa: N815
     instrumentationLibrarySpans: list[_ScopeSpans] | None = None  # noqa: N815
 
 
-class _Body(Struct):
+class _Body(Struct, gc=False):
     """A request; Tempo calls the list `batches`. Lines of metrics and logs have neither."""
 
     resourceSpans: list[_ResourceSpans] | None = None  # noqa: N815
     batches: list[_ResourceSpans] | None = None
 
 
-class _RawBody(Struct):
+class _RawBody(Struct, gc=False):
     """The same, with parts that are decoded one at a time."""
 
     resourceSpans: list[Raw] | None = None  # noqa: N815
@@ -136,10 +136,8 @@ def _whole_spans(file: ForeignFile, start: int, line: int) -> Iterator[Span]:
         stream.seek(start)
         data = stream.read()
     try:
-        if data.lstrip()[:1] == b"[":
-            bodies = _decode_bodies(data)
-        else:
-            bodies = [_decode_body(data)]
+        is_list = data.lstrip()[:1] == b"["
+        bodies = _decode_bodies(data) if is_list else [_decode_body(data)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _damaged(file.name, data, line, error) from error
     for body in bodies:
@@ -189,32 +187,44 @@ def _resource_spans(part: _ResourceSpans) -> Iterator[Span]:
 
 
 def _span(span: _JsonSpan, resource: dict[str, Any]) -> Span:
+    # What nearly every span has goes the short way: this runs once for each of millions.
+    trace_id, span_id, parent_id = span.traceId, span.spanId, span.parentSpanId
+    try:
+        start, end = int(span.startTimeUnixNano), int(span.endTimeUnixNano)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        start, end = _whole(span.startTimeUnixNano), _whole(span.endTimeUnixNano)
     return Span(
-        trace_id=hex_id(span.traceId) or "",
-        span_id=hex_id(span.spanId) or "",
-        parent_id=hex_id(span.parentSpanId),
-        name=span.name or "",
-        start=_whole(span.startTimeUnixNano),
-        end=_whole(span.endTimeUnixNano),
-        attributes=_attributes(span.attributes) if span.attributes else {},
-        error=None if span.status is None else _error(span.status, span.events),
-        dropped=_whole(span.droppedAttributesCount),
-        resource=resource,
+        trace_id.lower() if len(trace_id) == 32 else hex_id(trace_id) or "",
+        span_id.lower() if len(span_id) == 16 else hex_id(span_id) or "",
+        parent_id.lower() if parent_id and len(parent_id) == 16 else hex_id(parent_id),
+        span.name or "",
+        start,
+        end,
+        _attributes(span.attributes) if span.attributes else {},
+        None if span.status is None else _error(span.status, span.events),
+        _whole(span.droppedAttributesCount) if span.droppedAttributesCount else 0,
+        resource,
     )
 
 
 def _attributes(pairs: list[_KeyValue]) -> dict[str, Any]:
-    attributes: dict[str, Any] = {}
-    for pair in pairs:
-        value = pair.value
-        if value is None:
-            continue
-        text = value.stringValue
-        attributes[pair.key] = text if text is not None else _value(value, 0)
+    try:
+        attributes: dict[str, Any] = {
+            pair.key: pair.value.stringValue  # type: ignore[union-attr]
+            for pair in pairs
+        }
+    except AttributeError:  # some value is null
+        attributes = dict.fromkeys(pair.key for pair in pairs)
+    if None in attributes.values():
+        for pair in pairs:
+            if attributes[pair.key] is None:
+                attributes[pair.key] = _value(pair.value, 0)
     return attributes
 
 
-def _value(value: _AnyValue, depth: int) -> Any:
+def _value(value: _AnyValue | None, depth: int) -> Any:
+    if value is None:
+        return None
     if value.stringValue is not None:
         return value.stringValue
     if value.intValue is not None:
@@ -224,11 +234,7 @@ def _value(value: _AnyValue, depth: int) -> Any:
     if value.arrayValue is not None and depth < 64:
         return [_value(entry, depth + 1) for entry in value.arrayValue.values]
     if value.kvlistValue is not None and depth < 64:
-        return {
-            pair.key: _value(pair.value, depth + 1)
-            for pair in value.kvlistValue.values
-            if pair.value is not None
-        }
+        return {pair.key: _value(pair.value, depth + 1) for pair in value.kvlistValue.values}
     return value.boolValue
 
 

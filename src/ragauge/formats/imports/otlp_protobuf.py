@@ -1,4 +1,4 @@
-"""OTLP as protobuf: the body of a request, several behind each other, or framed as file exporters do.
+"""OTLP as protobuf: the body of a request, several behind each other, or each behind its length.
 
 The messages are walked here and only single ones are handed to the package, so that a file may be
 far larger than memory. The package is an extra, imported when such a file is met.
@@ -41,22 +41,22 @@ def looks_like_protobuf(file: ForeignFile) -> bool:
 
 def _framing(head: bytes, size: int) -> str | None:
     """How messages follow each other: as fields of one, or each behind its length."""
-    if _begins_request(head, 0, size):
+    if _begins_request(head, 0):
         return "plain"
-    if head[0] == 0 and _begins_request(head, 4, size) and int.from_bytes(head[:4], "big") < size:
+    if head[0] == 0 and _begins_request(head, 4) and int.from_bytes(head[:4], "big") < size:
         return "fixed"  # as the collector's file exporter writes them
     length, start = _varint(head, 0)
-    if start and 0 < length <= size - start and _begins_request(head, start, size):
+    if start and 0 < length <= size - start and _begins_request(head, start):
         return "varint"
     return None
 
 
-def _begins_request(head: bytes, start: int, size: int) -> bool:
+def _begins_request(head: bytes, start: int) -> bool:
     """Whether a `TracesData` with a resource or a scope in it begins here."""
     if head[start : start + 1] != b"\n":
         return False
     length, inner = _varint(head, start + 1)
-    if not inner or length > size - inner or length < 2:
+    if not inner or not 2 <= length < 1 << 40:  # more than is there: then the file was cut
         return False
     if head[inner : inner + 1] not in (b"\n", b"\x12"):
         return False
@@ -204,25 +204,23 @@ def _resource(resource: Any) -> dict[str, Any]:
 
 
 def _span(span: Any, resource: dict[str, Any]) -> Span:
-    attributes = {}
-    for pair in span.attributes:
-        value = pair.value
-        kind = value.WhichOneof("value")
-        if kind == "string_value":
-            attributes[pair.key] = value.string_value
-        elif kind is not None:
-            attributes[pair.key] = _value(value)
+    # A text is never None: what other values there are is told apart only where there are some.
+    attributes = {pair.key: pair.value.string_value for pair in span.attributes}
+    if "" in attributes.values():
+        for pair in span.attributes:
+            if not pair.value.string_value:
+                attributes[pair.key] = _value(pair.value)
     return Span(
-        trace_id=span.trace_id.hex(),
-        span_id=span.span_id.hex(),
-        parent_id=span.parent_span_id.hex() or None,
-        name=span.name,
-        start=span.start_time_unix_nano,
-        end=span.end_time_unix_nano,
-        attributes=attributes,
-        error=_error(span) if span.status.code == _ERROR else None,
-        dropped=span.dropped_attributes_count,
-        resource=resource,
+        span.trace_id.hex(),
+        span.span_id.hex(),
+        span.parent_span_id.hex() or None,
+        span.name,
+        span.start_time_unix_nano,
+        span.end_time_unix_nano,
+        attributes,
+        _error(span) if span.status.code == _ERROR else None,
+        span.dropped_attributes_count,
+        resource,
     )
 
 
@@ -243,7 +241,7 @@ def _error(span: Any) -> str:
     for event in span.events:
         if event.name == "exception":
             for pair in event.attributes:
-                if pair.key == "exception.message":
-                    if said := first_line(pair.value.string_value):
-                        return said
+                is_message = pair.key == "exception.message"
+                if is_message and (said := first_line(pair.value.string_value)):
+                    return said
     return "error"

@@ -10,10 +10,11 @@ from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, I
 from ragauge.formats.imports.json_file import hex_id, json_objects, nanoseconds
 from ragauge.formats.imports.payload import decoded
 from ragauge.formats.imports.span import Span, first_line
-from ragauge.formats.imports.trace_assembler import TraceAssembler
+from ragauge.formats.imports.trace_assembler import traces_of
 
 _ATTRIBUTES = "attributes."
 _LISTS = ("retrieval.documents", "reranker.output_documents", "reranker.input_documents")
+_METADATA = "metadata."
 _MESSAGES = "llm.output_messages"
 
 
@@ -33,15 +34,17 @@ def _recognise(file: ForeignFile) -> bool:
 def _read_traces(
     files: Sequence[ForeignFile], options: ImportOptions, coverage: Coverage
 ) -> Iterator[Row]:
-    assembler = TraceAssembler(options, coverage)
+    yield from traces_of(_spans(files, coverage), options, coverage)
+
+
+def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[Span]:
     for file in files:
         for row in json_objects(file, "data"):
             span = _span(row)
             if span is None:
                 coverage.note("rows that are no spans (passed over)")
             else:
-                assembler.add(span)
-    yield from assembler.rows()
+                yield span
 
 
 def _span(row: Mapping[str, Any]) -> Span | None:
@@ -81,6 +84,7 @@ def _span(row: Mapping[str, Any]) -> Span | None:
 def _flat(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Attributes with the names of OpenInference, where lists of objects have been made of them."""
     flat: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     for name, value in attributes.items():
         if name in _LISTS or name == _MESSAGES:
             entries = decoded(value)
@@ -93,7 +97,12 @@ def _flat(attributes: Mapping[str, Any]) -> dict[str, Any]:
         ):  # attributes as a tree
             flat.update(_flat({f"{name}.{inner}": part for inner, part in value.items()}))
             continue
-        flat[name] = value
+        if name.startswith(_METADATA):  # the server takes JSON apart
+            metadata[name.removeprefix(_METADATA)] = value
+        else:
+            flat[name] = value
+    if metadata:
+        flat["metadata"] = metadata
     return flat
 
 

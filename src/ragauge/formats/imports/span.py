@@ -9,7 +9,7 @@ from msgspec import Struct
 NO_ATTRIBUTES: dict[str, Any] = {}
 
 
-class Span(Struct, kw_only=True):
+class Span(Struct, gc=False):
     """One span: its place in the tree, its times in nanoseconds, and its attributes.
 
     `error` is None where the span went well; else what its status says, and never a stack.
@@ -32,7 +32,7 @@ RETRIEVER, RERANKER, MODEL, CHAIN, OTHER = "retriever", "reranker", "model", "ch
 """What a span did: found documents, put them in another order, wrote text, held others together."""
 
 
-class SpanFacts(Struct, array_like=True, omit_defaults=True):
+class SpanFacts(Struct, array_like=True, omit_defaults=True, gc=False):
     """What an assembler needs of a span; the attributes are gone by then.
 
     `input` and `output` are as the span has them: only those of some spans are ever looked at.

@@ -7,8 +7,10 @@ spans and not with their texts.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from operator import itemgetter
+from typing import IO, Any
 
 import msgspec
 from msgspec import Struct
@@ -21,7 +23,10 @@ from ragauge.formats.imports.foreign_format import ImportOptions, Row
 from ragauge.formats.imports.span import CHAIN, MODEL, RERANKER, RETRIEVER, Span, SpanFacts
 from ragauge.formats.imports.vocabulary import Vocabulary
 
-_IN_MEMORY = 32 * 1024 * 1024
+_LATEST = 2**63 - 1
+_BUFFER = 1024 * 1024
+_SIZE_BITS = 32
+_LARGEST = (1 << _SIZE_BITS) - 1
 
 _FOREIGN = "traces without a span of a known convention (passed over)"
 _EMPTY = "traces without a question, a retrieval or an answer (passed over)"
@@ -31,7 +36,7 @@ _TRUNCATED = "traces that lost hits before the export (written as errors, never 
 _SEVERAL = "traces with several retrievals"
 
 
-class _Record(Struct, array_like=True):
+class _Record(Struct, array_like=True, gc=False):
     """A span as it waits for the rest of its trace."""
 
     span_id: str
@@ -41,17 +46,26 @@ class _Record(Struct, array_like=True):
     error: str | None
     facts: SpanFacts | None
 
-    @property
-    def order(self) -> tuple[int, int, str]:
-        return self.start, -self.end, self.span_id
 
-    @property
-    def end_order(self) -> tuple[int, int, str]:
-        return self.end, -self.start, self.span_id
+def _by_start(record: _Record) -> tuple[int, int, str]:
+    return record.start, -record.end, record.span_id
+
+
+def _by_end(record: _Record) -> tuple[int, int, str]:
+    return record.end, -record.start, record.span_id
 
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Record).decode
+
+
+def traces_of(spans: Iterable[Span], options: ImportOptions, coverage: Coverage) -> Iterator[Row]:
+    """The traces that spans are, in the order of their times."""
+    assembler = TraceAssembler(options, coverage)
+    with assembler.file:
+        for span in spans:
+            assembler.add(span)
+        yield from assembler.rows()
 
 
 class TraceAssembler:
@@ -64,22 +78,28 @@ class TraceAssembler:
             registry.vocabularies().values(), key=lambda one: (one.general, one.name)
         )
         self.vocabularies = vocabularies
-        self.marks = [(mark, one.read) for one in vocabularies for mark in one.marks]
-        self.file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  (closed in `rows`)
+        self.marks: dict[str, tuple[int, Vocabulary]] = {}
+        for place, vocabulary in enumerate(vocabularies):
+            for mark in vocabulary.marks:
+                self.marks.setdefault(mark, (place, vocabulary))
+        self.mark_names = frozenset(self.marks)
+        self.file = tempfile.TemporaryFile(buffering=_BUFFER)  # noqa: SIM115  (its user closes it)
         self.size = 0
-        # For each trace its earliest time, then the places of its spans in the file: a bare list,
-        # since there may be millions.
+        # For each trace its earliest time, then where its spans stand in the file: offset and size
+        # in one number, and a bare list of them, since there may be millions.
         self.traces: dict[str, list[int]] = {}
 
     def add(self, span: Span) -> None:
         """Take a span."""
         attributes = span.attributes
         facts = None
-        for mark, read in self.marks:
-            if mark in attributes:
-                facts = read(span)
-                break
-        if facts is None and span.dropped:
+        marks = self.mark_names.intersection(attributes)
+        if len(marks) == 1:
+            (mark,) = marks
+            facts = self.marks[mark][1].read(span)
+        elif marks:
+            facts = min((self.marks[mark] for mark in marks), key=itemgetter(0))[1].read(span)
+        elif span.dropped:
             facts = self._read_by_prefix(span)
         if facts is not None and facts.role in (RETRIEVER, CHAIN):
             build = span.resource.get("service.version")
@@ -89,17 +109,19 @@ class TraceAssembler:
         try:
             data = _encode(record)
         except OverflowError:  # a number that no format but JSON can hold
-            assert facts is not None
-            facts.input, facts.output = str(facts.input), str(facts.output)
+            record.start, record.end = min(span.start, _LATEST), min(span.end, _LATEST)
+            if facts is not None:
+                facts.input, facts.output = str(facts.input), str(facts.output)
             data = _encode(record)
+        place = self.size << _SIZE_BITS | len(data)
         trace = self.traces.get(span.trace_id)
         if trace is None:
-            self.traces[span.trace_id] = [span.start, self.size]
+            self.traces[span.trace_id] = [span.start, place]
         else:
             trace[0] = min(trace[0], span.start)
-            trace.append(self.size)
-        self.file.write(len(data).to_bytes(4, "little") + data)
-        self.size += 4 + len(data)
+            trace.append(place)
+        self.file.write(data)
+        self.size += len(data)
 
     def _read_by_prefix(self, span: Span) -> SpanFacts | None:
         """What a span says that lost the attribute it would be known by."""
@@ -111,15 +133,10 @@ class TraceAssembler:
 
     def rows(self) -> Iterator[Row]:
         """The traces of all spans, by time; those of one moment by their ids."""
-        with self.file as file:
-            ordered = sorted((trace[0], trace_id) for trace_id, trace in self.traces.items())
-            for _, trace_id in ordered:
-                records = []
-                for offset in self.traces.pop(trace_id)[1:]:
-                    file.seek(offset)
-                    size = int.from_bytes(file.read(4), "little")
-                    records.append(_decode(file.read(size)))
-                yield from self._assembled(trace_id, self._unique(records))
+        ordered = sorted((trace[0], trace_id) for trace_id, trace in self.traces.items())
+        for _, trace_id in ordered:
+            places = self.traces.pop(trace_id)[1:]
+            yield from self._assembled(trace_id, self._unique(_records(self.file, places)))
 
     def _unique(self, records: Sequence[_Record]) -> dict[str, _Record]:
         """The spans by id. One that comes twice (sent again, or begun and ended) is one."""
@@ -140,7 +157,7 @@ class TraceAssembler:
         return by_id
 
     def _assembled(self, trace_id: str, by_id: dict[str, _Record]) -> Iterator[Row]:
-        records = sorted(by_id.values(), key=lambda record: record.order)
+        records = sorted(by_id.values(), key=_by_start)
         known = [record for record in records if record.facts is not None]
         if not known:
             self.coverage.note(_FOREIGN)
@@ -231,6 +248,22 @@ class TraceAssembler:
         return row
 
 
+def _records(file: IO[bytes], places: Sequence[int]) -> list[_Record]:
+    """The records at some places; spans of one trace mostly stand together."""
+    sizes = [place & _LARGEST for place in places]
+    first, last = places[0] >> _SIZE_BITS, (places[-1] >> _SIZE_BITS) + sizes[-1]
+    file.seek(first)
+    if last - first == sum(sizes):
+        block = memoryview(file.read(last - first))
+        ends = accumulate(sizes)
+        return [_decode(block[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+    records = []
+    for place, size in zip(places, sizes, strict=True):
+        file.seek(place >> _SIZE_BITS)
+        records.append(_decode(file.read(size)))
+    return records
+
+
 class _Answer(Struct, frozen=True):
     text: str
     citations: list[Any] | None
@@ -250,6 +283,9 @@ class _SpanTree:
 
     def _known_above(self, record: _Record) -> _Record | None:
         """The next span above that a vocabulary knows."""
+        above = None if record.parent_id is None else self.by_id.get(record.parent_id)
+        if above is None or (above.facts is not None and above is not record):
+            return above
         met = {record.span_id}
         while record.parent_id is not None and record.parent_id not in met:
             above = self.by_id.get(record.parent_id)
@@ -264,7 +300,7 @@ class _SpanTree:
     def with_role(self, role: str) -> list[_Record]:
         """The spans that did something, by the time at which they ended."""
         chosen = [record for record in self.known if record.facts.role == role]  # type: ignore[union-attr]
-        return sorted(chosen, key=lambda record: record.end_order)
+        return sorted(chosen, key=_by_end) if len(chosen) > 1 else chosen
 
     def speaks(self) -> bool:
         """Whether somebody asked: a model wrote, or something holds the steps together."""

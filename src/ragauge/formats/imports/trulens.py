@@ -1,8 +1,8 @@
-"""TruLens: the rows of its table of events, one span each; or its records, which have no contexts."""
+"""TruLens: the rows of its table of events, one span each; or its records, without contexts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ragauge.formats.imports.coverage import Coverage
@@ -10,7 +10,7 @@ from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, I
 from ragauge.formats.imports.json_file import json_objects, nanoseconds
 from ragauge.formats.imports.payload import decoded
 from ragauge.formats.imports.span import Span, first_line
-from ragauge.formats.imports.trace_assembler import TraceAssembler
+from ragauge.formats.imports.trace_assembler import traces_of
 
 
 def _recognise(file: ForeignFile) -> bool:
@@ -22,22 +22,25 @@ def _recognise(file: ForeignFile) -> bool:
 def _read_traces(
     files: Sequence[ForeignFile], options: ImportOptions, coverage: Coverage
 ) -> Iterator[Row]:
-    assembler = TraceAssembler(options, coverage)
     records: list[Row] = []
+    yield from traces_of(_spans(files, records, coverage), options, coverage)
+    yield from records
+
+
+def _spans(files: Sequence[ForeignFile], records: list[Row], coverage: Coverage) -> Iterator[Span]:
+    """The spans of all events; rows of the other table go into `records`."""
     for file in files:
         for row in json_objects(file):
             if "record_attributes" in row:
                 span = _span(row)
                 if span is not None:
-                    assembler.add(span)
+                    yield span
                     continue
             elif "record_id" in row:
                 records.append(_record(row))
                 coverage.note("records without retrieved contexts (export the events for them)")
                 continue
             coverage.note("rows that are no events (passed over)")
-    yield from assembler.rows()
-    yield from records
 
 
 def _span(row: Row) -> Span | None:
@@ -67,7 +70,7 @@ def _span(row: Row) -> Span | None:
     )
 
 
-def _without_version(resource: Any) -> Mapping[str, Any] | Any:
+def _without_version(resource: Any) -> dict[str, Any]:
     """The resource, but for `service.version`: it is that of TruLens, and of no index."""
     if not isinstance(resource, dict):
         return {}

@@ -17,7 +17,7 @@ from ragauge.formats.imports.import_files import import_files
 from ragauge.formats.imports.row_parts import WEAK_CLAIMS
 from ragauge.text import question_id
 
-EXPORTS = Path(__file__).parent / "exports"
+EXPORTS = Path(__file__).parents[3] / "fixtures" / "test_frameworks"
 SAMPLES = Path(__file__).parents[5] / "shared" / "samples" / "imports"
 LONG = "How long is a session valid?"
 GOLD = [

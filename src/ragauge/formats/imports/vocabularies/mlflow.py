@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from ragauge.formats.imports import documents, payload
 from ragauge.formats.imports.span import CHAIN, MODEL, OTHER, RERANKER, RETRIEVER, Span, SpanFacts
 from ragauge.formats.imports.vocabulary import Vocabulary

@@ -5,7 +5,11 @@ Written by the instrumentors of Arize, as for LangChain and LlamaIndex, and expo
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from ragauge.formats.imports import documents, payload
 from ragauge.formats.imports.documents import NumberedDocuments
@@ -31,11 +35,10 @@ def _read(span: Span) -> SpanFacts:
     notes: list[str] = []
     facts = SpanFacts(role)
     metadata = attributes.get("metadata")
-    if isinstance(metadata, str | dict):
-        metadata = documents.metadata_of(metadata, [])
+    if isinstance(metadata, str):
+        facts.qid, facts.index = _metadata_facts(metadata)
+    elif isinstance(metadata, dict):
         facts.qid, facts.index = payload.qid_in(metadata), payload.index_in(metadata)
-    elif metadata is None:  # Phoenix takes JSON apart
-        facts.qid, facts.index = _flat_metadata(attributes)
     session = attributes.get("session.id")
     facts.session = session if isinstance(session, str) else None
     if role in (RETRIEVER, RERANKER):
@@ -84,11 +87,11 @@ def _hits(span: Span, prefix: str, notes: list[str]) -> tuple[list[dict[str, Any
         hits.append(hit)
     if missing_id:
         # The instrumentor of LangChain writes ids into the output alone.
-        output = documents.hits_of(span.attributes.get("output.value"), [])
+        output = _written(span.attributes.get("output.value"))
         if len(output) == len(hits):
-            for hit, other in zip(hits, output, strict=True):
-                if "id" not in hit and "id" in other and other.get("text") == hit.get("text"):
-                    hit["id"] = other["id"]
+            for rank, (hit, document) in enumerate(zip(hits, output, strict=True)):
+                if "id" not in hit and document.id and document.page_content == hit.get("text"):
+                    hits[rank] = {"id": str(document.id), **hit}
     lost = listed.lost
     if span.dropped:
         lost = lost or "perhaps some of the documents"
@@ -96,11 +99,37 @@ def _hits(span: Span, prefix: str, notes: list[str]) -> tuple[list[dict[str, Any
     return hits, lost
 
 
-def _flat_metadata(attributes: dict[str, Any]) -> tuple[str | None, dict[str, str] | None]:
-    flat = {
-        key.removeprefix(_FLAT): value for key, value in attributes.items() if key.startswith(_FLAT)
-    }
-    return payload.qid_in(flat), payload.index_in(flat)
+class _Document(Struct, gc=False):
+    """What is looked for in a document of LangChain."""
+
+    id: str | int | None = None
+    page_content: str | None = None
+
+
+class _Output(Struct, gc=False):
+    documents: list[_Document] = []
+
+
+_decode_output = msgspec.json.Decoder(_Output).decode
+_decode_documents = msgspec.json.Decoder(list[_Document]).decode
+
+
+def _written(output: Any) -> list[_Document]:
+    """The documents that a retriever gave back, as JSON."""
+    if not isinstance(output, str):
+        return []
+    try:
+        if output.startswith("["):
+            return _decode_documents(output)
+        return _decode_output(output).documents
+    except (msgspec.DecodeError, RecursionError):
+        return []
+
+
+@lru_cache(256)  # every span of a trace has the same
+def _metadata_facts(text: str) -> tuple[str | None, dict[str, str] | None]:
+    metadata = documents.metadata_of(text, [])
+    return payload.qid_in(metadata), payload.index_in(metadata)
 
 
 VOCABULARY = Vocabulary(
