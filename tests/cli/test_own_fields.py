@@ -175,3 +175,33 @@ def test_messages_name_the_line_of_the_users_file(own: Folder) -> None:
     done = own.run("score", "gold.jsonl", "trace.jsonl", *OPTIONS)
     assert done.exit_code == 3
     assert [problem.where for problem in done.problems] == ["trace.jsonl:2"]
+
+
+def test_they_are_written_under_our_names(own: Folder) -> None:
+    """`gold import` and `traces import` make files that need no map, to be edited and kept."""
+    own.write("ragauge.toml", CONFIG)
+    assert own.run("gold", "import", "gold.jsonl", "-o", "g.jsonl").exit_code == 0
+    done = own.run("traces", "import", "trace.jsonl", "-o", "t.jsonl")
+    assert "read as rows with your own field names" in done.out
+    (own.path / "ragauge.toml").unlink()
+    scored = own.run(
+        "score", "g.jsonl", "t.jsonl", "--profile", "all", "--format", "json", "--full"
+    )
+    assert values(scored.out) == expected(own)
+
+
+def test_tables_are_imported_without_a_map(folder: Folder) -> None:
+    folder.write("gold.csv", "qid,question,relevant\na,What?,x|y\n")
+    done = folder.run("gold", "import", "gold.csv", "-o", "g.jsonl")
+    assert done.exit_code == 0, done.err
+    row = json.loads((folder.path / "g.jsonl").read_text("utf-8"))
+    assert row["relevant"] == ["x", "y"]
+
+
+def test_tools_for_gold_read_them_too(own: Folder) -> None:
+    own.write("ragauge.toml", CONFIG)
+    assert own.run("gold", "stats", "gold.jsonl").exit_code == 0
+    assert own.run("gold", "freeze", "gold.jsonl").exit_code == 0
+    assert own.run("gold", "verify", "gold.jsonl").exit_code == 0
+    lint = own.run("gold", "lint", "gold.jsonl")
+    assert "missing-field" not in lint.err

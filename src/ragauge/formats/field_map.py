@@ -242,6 +242,9 @@ class FieldMapper:
                 head, inner = entry.part
                 one = self._mapped(entry, inner, _PARTS[self.side][head])
                 self.parts.setdefault(head, []).append(one)
+        self.entry_mappers = {
+            head: _EntryMapper(parts, _PARTS[self.side][head]) for head, parts in self.parts.items()
+        }
         self.whole_row = any(one.path is not None and one.path.root is None for one in self.mapped)
         self.replaced = self._replaced()
         self.names = _NAMES[self.side]
@@ -279,19 +282,18 @@ class FieldMapper:
                     drop.add(root)
         renamed = {name: value for name, value in row.items() if name not in drop}
         renamed.update(values)
-        for head, parts in self.parts.items():
-            self._map_parts(renamed, head, parts)
+        for head, map_entry in self.entry_mappers.items():
+            self._map_parts(renamed, head, map_entry)
         return renamed
 
-    def _map_parts(self, row: dict[str, Any], head: str, parts: Sequence[_Mapped]) -> None:
+    def _map_parts(self, row: dict[str, Any], head: str, map_entry: _EntryMapper) -> None:
         for name in _SPELLINGS[self.side][head]:
             if name in row:
                 entries = _plain_value(row[name])
                 if isinstance(entries, str):
                     entries = self.open_text(entries)
                 if isinstance(entries, list):
-                    spellings = _PARTS[self.side][head]
-                    row[name] = [_with_parts(entry, parts, spellings) for entry in entries]
+                    row[name] = [*map(map_entry, entries)]
 
     def missing(self, rows: Iterator[Row]) -> list[FieldEntry]:
         """The entries whose paths lead to nothing in any of the rows."""
@@ -356,29 +358,34 @@ def _plain_value(value: Any) -> Any:
     return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
 
 
-def _with_parts(
-    entry: Any, parts: Sequence[_Mapped], spellings: Mapping[str, tuple[str, ...]]
-) -> Any:
-    """An entry of a list with its fields under our names.
+class _EntryMapper:
+    """Gives the entries of a list our names.
 
     An entry that is no object stays what it is, an id, unless a path says what it is itself.
     """
-    if not isinstance(entry, Mapping):
-        names = [one.name for one in parts if one.path is not None and one.path.text == ITSELF]
-        return dict.fromkeys(names, entry) if names else entry
-    known = {name for names in spellings.values() for name in names}
-    drop: set[str] = set()
-    values = {}
-    for one in parts:
-        drop.update(spellings.get(_field_of(one.name, spellings), (one.name,)))
-        if one.path is None:
-            continue
-        if one.path.root is not None and one.path.root not in known:
-            drop.add(one.path.root)
-        value = one.path.find(entry)
-        if value is not MISSING and value is not None:
-            values[one.name] = value
-    return {name: value for name, value in entry.items() if name not in drop} | values
+
+    def __init__(self, parts: Sequence[_Mapped], spellings: Mapping[str, tuple[str, ...]]) -> None:
+        read = {name for names in spellings.values() for name in names}
+        paths = [(one.name, one.path) for one in parts if one.path is not None]
+        self.itself = [name for name, path in paths if path.text == ITSELF]
+        self.finds = [(name, path.root if path.plain else None, path.find) for name, path in paths]
+        self.drop = {
+            name
+            for one in parts
+            for name in spellings.get(_field_of(one.name, spellings), (one.name,))
+        }
+        self.drop |= {path.root for _, path in paths if path.root and path.root not in read}
+
+    def __call__(self, entry: Any) -> Any:
+        """An entry under our names."""
+        if not isinstance(entry, dict):
+            return dict.fromkeys(self.itself, entry) if self.itself else entry
+        renamed = {name: value for name, value in entry.items() if name not in self.drop}
+        for name, plain, find in self.finds:
+            value = find(entry) if plain is None else entry.get(plain)
+            if value is not MISSING and value is not None:
+                renamed[name] = value
+        return renamed
 
 
 def _field_of(name: str, spellings: Mapping[str, tuple[str, ...]]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ragauge.cli.options import choice
+from ragauge.cli.options import GOLD_FIELD_OPTION, choice, read_config
 from ragauge.cli.output import spare
 from ragauge.cli.streams import print_line
 
@@ -20,8 +20,9 @@ from ragauge.cli.streams import print_line
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="The format of the files; auto recognises it.",
+    help="The format of the files, or `fields` for names of your own; auto recognises it.",
 )
+@GOLD_FIELD_OPTION
 @click.option("--question", metavar="NAME", help="The variable that holds the question.")
 @choice(
     "--empty-context",
@@ -30,7 +31,11 @@ from ragauge.cli.streams import print_line
     help="What a test case without context and without an expected answer asks for.",
 )
 def COMMAND(  # noqa: N802
-    files: tuple[str, ...], out: str, format_name: str, **reading: Any
+    files: tuple[str, ...],
+    out: str,
+    format_name: str,
+    own_gold_fields: tuple[str, ...],
+    **reading: Any,
 ) -> int:
     """Write the test cases in FILEs of another tool as gold items to OUT.
 
@@ -46,7 +51,12 @@ def COMMAND(  # noqa: N802
     for file in files:
         spare(out, {"export": file})
     coverage = import_files(
-        files, out, "gold", format_name=format_name, options=ImportOptions(**reading)
+        files,
+        out,
+        "gold",
+        format_name=format_name,
+        options=ImportOptions(**reading),
+        fields=read_config(None).field_maps.updated((), own_gold_fields),
     )
     print_line(f"wrote {out}, read as {coverage.format}")
     for name, count in coverage.gold_table():

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ragauge.cli.options import choice, options
+from ragauge.cli.options import FIELD_OPTIONS, choice, options, read_config
 from ragauge.cli.output import spare
 from ragauge.cli.streams import print_line
 
@@ -37,12 +37,19 @@ READING_OPTIONS = [
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="The format of the files; auto recognises it.",
+    help="The format of the files, or `fields` for names of your own; auto recognises it.",
 )
+@options(FIELD_OPTIONS)
 @click.option("--gold", metavar="FILE", help="Give traces the ids of these questions, by text.")
 @options(READING_OPTIONS)
 def COMMAND(  # noqa: N802
-    files: tuple[str, ...], out: str, format_name: str, gold: str | None, **reading: Any
+    files: tuple[str, ...],
+    out: str,
+    format_name: str,
+    gold: str | None,
+    own_fields: tuple[str, ...],
+    own_gold_fields: tuple[str, ...],
+    **reading: Any,
 ) -> int:
     """Write what FILEs of another tool hold as traces to OUT, and say what was found in them.
 
@@ -58,7 +65,13 @@ def COMMAND(  # noqa: N802
     for file in files:
         spare(out, {"export": file, "gold set": gold})
     coverage = import_files(
-        files, out, "traces", format_name=format_name, gold=gold, options=ImportOptions(**reading)
+        files,
+        out,
+        "traces",
+        format_name=format_name,
+        gold=gold,
+        options=ImportOptions(**reading),
+        fields=read_config(None).field_maps.updated(own_fields, own_gold_fields),
     )
     print_line(f"wrote {out}, read as {coverage.format}")
     for name, count in coverage.table():

@@ -209,6 +209,7 @@ def test_a_test_run_of_deepeval_is_traces(tmp_path: Path, name: str) -> None:
             {"text": "Invoices are sent on the first day of the month."},
         ],
         "answer": "Höchstens 25 MB. [anhänge.md#1]",
+        "citations": ["anhänge.md#1"],
         "latency_ms": 250.0,  # deepeval counts seconds
     }
 
