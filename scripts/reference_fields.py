@@ -42,8 +42,12 @@ TURN_TRACES = [
     {"qid": "T1", "turn": 1, "seed": seed, "topk": ["p1#1"], "delta_s": [0.2],
      "embed_model": "e5", "lambda_state": "convergent"}
     for seed in (1, 2)
-] + [{"qid": "T1", "turn": 1, "seed": 3, "error": "down"}]  # fmt: skip
-"""A run with turns, recorded λ and ΔS and an error, for the keys that the demo's documents lack."""
+] + [
+    {"qid": "T1", "turn": 1, "seed": 3, "error": "down"},
+    {"question": "What is X?", "turn": 1, "seed": 4, "topk": ["p1#1"]},
+]  # fmt: skip
+"""A run with turns, recorded λ and ΔS, an error and a trace without an id, for the keys that the
+demo's documents lack."""
 
 
 def scores_fields() -> dict[str, str]:

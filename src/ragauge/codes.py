@@ -90,6 +90,14 @@ bad-gate: a gate cannot be read
 unknown-metric: no metric of that name is registered
     `ragauge metrics` lists the ids. A metric with a cut-off is written with it, as in
     retrieval.recall_all@5; a profile also knows short names such as chr.
+bad-field-path: a path to a field cannot be read
+    Write `answer`, `metadata.qid` or `sources[].id`; `[0]` is the first entry of a list, and a name
+    with a dot or a bracket in it stands in double quotes. Anything else is read as JMESPath, which
+    needs `pip install "ragauge[http]"`.
+field-not-found: a path of [fields] or --field leads to nothing in any row
+    The left side is our field, the right side is where your rows have it. A path that no row of the
+    file has is mostly a slip; the hint names fields that are there. An empty path, `qid=`, says
+    that your rows do not have the field.
 unknown-name: a profile, dialect, format or code of that name does not exist
     The message lists the names that do.
 other-dialect: an edit would change the dialect that a gold set is recognised as
@@ -107,7 +115,8 @@ file-exists: a file that would be written is already there
 missing-extra: a file or a store needs a package that is not installed
     Parquet, YAML and zstd are read by packages of their own, which come with an extra:
     ragauge[parquet], ragauge[yaml] or ragauge[zstd]; PostgreSQL needs ragauge[postgres], HTML,
-    reStructuredText and PDF ragauge[corpus], JMESPath ragauge[http]. A target that needs a library
+    reStructuredText and PDF ragauge[corpus], JMESPath ragauge[http], spans as protobuf
+    ragauge[otlp]. A target that needs a library
     has an extra of its own name: ragauge[chroma], ragauge[qdrant].
 bad-store-url: a store URL cannot be used
     A store is sqlite:///FILE (a path relative to the current folder, with a fourth slash an
@@ -148,8 +157,8 @@ not-a-row: a row is not a JSON object
 bad-field: a field has the wrong type or an impossible value
     The message names the path inside the object, what was expected and what was found.
 missing-field: a field that is needed is absent
-    A gold item needs an id; where traces are joined by the question, as under smoke, it needs a
-    question too.
+    A gold item needs an id, unless no item of the file has one: then each is named after its
+    question. Where traces are joined by the question, as under smoke, it needs a question too.
 field-conflict: two spellings of one field disagree
     A row may spell a field in two ways (retrieved_ids and topk) when both say the same. When they
     differ, only a profile that names one of them as its own can decide: choose it with --profile or
@@ -202,6 +211,10 @@ unpacks-too-large: a packed file unpacks to far more than its size
     It would take more than 2 GiB on the disk and more than 500 times its own size, which traces
     hardly do: rows that differ in their id alone pack about 130 : 1. If it is meant, unpack it
     yourself, or raise RAGAUGE_UNPACK_LIMIT (such as 8GiB) or RAGAUGE_UNPACK_RATIO (such as 2000).
+bad-csv: a CSV or TSV file cannot be read
+    The first line names the columns; every row has as many cells, and a cell with the separator, a
+    quote or a line end in it stands in double quotes. The separator is a tab in a .tsv, else what
+    the header has most of: comma, semicolon or tab.
 bad-parquet: a Parquet file is damaged, or a value in it has no JSON form
     Rows are read as JSON objects, and the line that is named is the number of the row. NaN,
     infinity and bytes that are not UTF-8 have no place there.
@@ -209,6 +222,9 @@ bad-yaml: a YAML file cannot be read
     It must be one document: a list of mappings, or a mapping with one such list under queries,
     items or questions. NaN, infinity, unknown tags and aliases that stand for very much are
     refused.
+bad-spans: a file of spans is damaged
+    It is OTLP as protobuf or JSON, and was not written to its end, or something else was written
+    into it. Export it again, or take the part away that is not complete.
 bad-store: a store is damaged, or is something else
     The file is not a SQLite database, or its tables are not those of ragauge. One unreadable result
     is not this error: it is counted, listed and gated.

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from ragauge.errors import Place, Problem, RagaugeError
 from ragauge.files.toml_lines import TomlKey, line_of_fault, line_of_key
+from ragauge.formats.field_map import FieldMaps, field_maps
 from ragauge.model.options import CitationMode, Options, RefusalLanguage, RefusalRule
 from ragauge.model.semantic import Bands
 from ragauge.model.verdict import Waiver
@@ -68,6 +69,7 @@ class _Written(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     embed_cache: str | None = None
     embedders: dict[str, dict[str, Any]] = {}
     bands: dict[str, Bands] = {}
+    fields: dict[str, Any] = {}
 
 
 class Config(_Written, frozen=True, kw_only=True, dict=True):
@@ -87,6 +89,11 @@ class Config(_Written, frozen=True, kw_only=True, dict=True):
             refusal_rule=self.refusal.rule,
             refusal_languages=self.refusal.languages,
         )
+
+    @property
+    def field_maps(self) -> FieldMaps:
+        """The project's own field names."""
+        return field_maps(self.fields, place_of=lambda *key: self.place("fields", *key))
 
     def place(self, *key: str | int) -> Place:
         """Where a setting stands in the file."""
@@ -174,6 +181,7 @@ def load_config(path: Path) -> Config:
     paths["store"] = _store(base, written.store)
     config = Config(**{**settings, **paths}, origin=file.name)
     vars(config)[_TEXT] = file.text
+    _ = config.field_maps  # what is wrong with it is said with its line, whatever is read later
     return config
 
 
@@ -185,7 +193,8 @@ def _unusable(message: str, place: Place) -> RagaugeError:
         "store, target, suite, store_author, runs_dir, relevance_level, ignore_case, min_n, "
         "[system], [gates], [[waivers]] with gate, reason and expires (a date, YYYY-MM-DD), "
         "[refusal] rule, patterns and languages, [citation] mode and window, embed, embed_cache, "
-        "[embedders.NAME] settings, [bands.ID] stable, target and risk",
+        "[embedders.NAME] settings, [bands.ID] stable, target and risk, "
+        "[fields] with [fields.gold] and [fields.traces]",
         place=place,
     )
 

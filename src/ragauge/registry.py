@@ -1,7 +1,7 @@
 """Finds components in their folders and in entry points, so that no second list exists.
 
-A component module exports one constant: METRICS, DIALECT, REPORT, STORE, PARSER, TARGET,
-EMBEDDER or COMMAND.
+A component module exports one constant: METRICS, DIALECT, FORMAT, VOCABULARY, REPORT, STORE,
+PARSER, TARGET, EMBEDDER or COMMAND.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ragauge.errors import RagaugeError
 
 if TYPE_CHECKING:
+    from ragauge.formats.imports.foreign_format import ForeignFormat
+    from ragauge.formats.imports.vocabulary import Vocabulary
     from ragauge.metrics.metric import Metric, Selected
     from ragauge.model.comparison import ComparisonReport
     from ragauge.model.corpus import Parser
@@ -98,6 +100,18 @@ def dialects() -> dict[str, Dialect]:
 
 
 @cache
+def foreign_formats() -> dict[str, ForeignFormat]:
+    """All formats of other tools by name."""
+    return _by_name("formats.imports", "FORMAT", "formats")
+
+
+@cache
+def vocabularies() -> dict[str, Vocabulary]:
+    """All conventions for spans by name."""
+    return _by_name("formats.imports.vocabularies", "VOCABULARY", "vocabularies")
+
+
+@cache
 def reports() -> dict[str, Report]:
     """All reports by name."""
     return _by_name("report.scores", "REPORT", "reports")
@@ -160,6 +174,11 @@ def _named(kind: str, name: str, components: dict[str, T]) -> T:
 def dialect(name: str) -> Dialect:
     """The dialect of that name."""
     return _named("dialect", name, dialects())
+
+
+def foreign_format(name: str) -> ForeignFormat:
+    """The format of another tool of that name."""
+    return _named("format", name, foreign_formats())
 
 
 def profile(name: str) -> Profile:

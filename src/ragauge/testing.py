@@ -145,6 +145,7 @@ class Scorer:
             hashes=baseline is not None,
             embed=embed,
             bands=config.bands,
+            fields=config.field_maps,
         )
         return Scored(
             settings=settings,
@@ -346,7 +347,11 @@ class JudgedRun:
     @cached_property
     def _texts(self) -> dict[tuple[str, int | None], str | None]:
         try:
-            items = load.load_gold(self.scores.gold_name, dialect=self.scores.dialect).items
+            items = load.load_gold(
+                self.scores.gold_name,
+                dialect=self.scores.dialect,
+                fields=self._scored.config.field_maps,
+            ).items
         except RagaugeError:
             return {}
         return {(item.qid, item.turn): item.question for item in items}

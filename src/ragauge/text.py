@@ -126,6 +126,16 @@ def _joins(touching: str) -> bool:
     return touching[:1] in (".", ",") and touching[1:].isdecimal()
 
 
+def question_key(text: str | None) -> str:
+    """What spellings of one question share: composed characters, case, blanks."""
+    return " ".join(unicodedata.normalize("NFC", text or "").casefold().split())
+
+
+def question_id(text: str) -> str:
+    """The id of a gold item that has none of its own: the same for the same question."""
+    return f"q-{sha256(question_key(text).encode()).hexdigest()[:12]}"
+
+
 def text_hash(text: str) -> str:
     """A hash of a chunk's text, for traces that give none of their own."""
     return sha256(text.encode()).hexdigest()[:32]

@@ -13,6 +13,7 @@ import click
 from ragauge.cli.options import (
     ALLOW_OPTIONS,
     COMPARISON_FORMAT_OPTION,
+    FIELD_OPTIONS,
     GATE_OPTIONS,
     WORKERS_OPTION,
     CommandOptions,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--gold", metavar="FILE", help="The gold set, where A and B are trace files.")
 @click.option("--profile", metavar="NAME", help="For trace files, as in `score`.")
 @click.option("--dialect", metavar="NAME", help="For trace files, as in `score`.")
+@options(FIELD_OPTIONS)
 @click.option("--k", metavar="K[,K...]", help="For trace files, as in `score`.")
 @click.option("--chunks-a", metavar="FILE", help="Where the chunks of trace file A lie.")
 @click.option("--chunks-b", metavar="FILE", help="Where the chunks of trace file B lie.")

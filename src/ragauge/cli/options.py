@@ -21,6 +21,7 @@ from ragauge.cli.streams import print_line
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import StoredRun
     from ragauge.config import Config
+    from ragauge.formats.field_map import FieldMaps
     from ragauge.gates.judge import Tolerance
     from ragauge.gold.migrate.evidence import OnUnmapped
     from ragauge.gold.migrate.files import MigratedKind
@@ -185,6 +186,27 @@ EMBED_OPTIONS = [
 ]
 
 
+GOLD_FIELD_OPTION = click.option(
+    "--gold-field",
+    "own_gold_fields",
+    multiple=True,
+    metavar="FIELD=PATH",
+    help="Where your gold rows have a field, as `relevant=evidence[].chunk`. Repeats; also "
+    "[fields.gold] in ragauge.toml.",
+)
+FIELD_OPTIONS = [
+    click.option(
+        "--field",
+        "own_fields",
+        multiple=True,
+        metavar="FIELD=PATH",
+        help="Where your rows have a field, as `answer=response` or `hits=sources[].id`. Repeats; "
+        "also [fields] in ragauge.toml.",
+    ),
+    GOLD_FIELD_OPTION,
+]
+
+
 MOVE_OPTIONS = [
     click.option("--map", "migration", required=True, metavar="MAP", help="From `corpus diff`."),
     click.option("-o", "out", required=True, metavar="FILE", help="The new file, as JSON Lines."),
@@ -314,6 +336,14 @@ class CommandOptions(SimpleNamespace):
         return read_config(self.config_path)
 
     @property
+    def field_maps(self) -> FieldMaps:
+        """The field names of the project, with those of FIELD_OPTIONS on top."""
+        fields, gold_fields = (
+            getattr(self, name, ()) for name in ("own_fields", "own_gold_fields")
+        )
+        return self.config.field_maps.updated(fields, gold_fields)
+
+    @property
     def tolerance(self) -> Tolerance:
         """What the options of ALLOW_OPTIONS excuse."""
         values = vars(self).items()
@@ -348,6 +378,7 @@ class CommandOptions(SimpleNamespace):
             "refusal_patterns": config.refusal.patterns,
             "options": config.options,
             "intervals": False,
+            "fields": self.field_maps,
             **settings,
         }
         return StoredRun(store, scored_run(store, gold, trace, trace, **settings))

@@ -159,7 +159,11 @@ class _Bench:
 
         if is_file(name):
             return probed_file(
-                name, gold, profile=self.config.profile, dialect=self.config.dialect or "auto"
+                name,
+                gold,
+                profile=self.config.profile,
+                dialect=self.config.dialect or "auto",
+                fields=self.config.field_maps,
             )
         from ragauge.store.runs import find_run
 

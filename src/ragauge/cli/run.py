@@ -17,6 +17,7 @@ from ragauge.cli.options import (
     EMBED_OPTIONS,
     FORMAT_OPTION,
     GATE_OPTIONS,
+    GOLD_FIELD_OPTION,
     PATIENCE_OPTIONS,
     CommandOptions,
     embedding,
@@ -102,6 +103,7 @@ def progress_line(progress: Progress) -> str:
 
 @click.command("run", short_help="Ask a system every question, store the run, and decide.")
 @click.option("--gold", metavar="FILE", help="The gold set whose questions are asked.")
+@GOLD_FIELD_OPTION
 @click.option(
     "--target",
     metavar="ADDRESS",
@@ -292,6 +294,7 @@ def _start(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
             refusal_patterns=config.refusal.patterns,
             options=config.options,
             count_repeats=options.full,
+            fields=options.field_maps,
         ),
     )
     snapshot = {} if options.snapshot is None else load_system(Path(options.snapshot))
@@ -318,6 +321,7 @@ def _resume(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
         store,
         _held(stack, store, options.resume or ""),
         gold=options.gold,
+        fields=options.field_maps,
         address=options.target,
         k=options.k,
         options=plan.settings or None,

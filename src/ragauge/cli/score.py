@@ -12,6 +12,7 @@ from ragauge.cli.options import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
     EMBED_OPTIONS,
+    FIELD_OPTIONS,
     FORMAT_OPTION,
     GATE_OPTIONS,
     embedding,
@@ -56,12 +57,12 @@ def _one(
 @click.option(
     "--gold",
     metavar="FILE",
-    help="The gold set: JSON, JSONL, YAML, Parquet, TREC qrels, BEIR folder; - is stdin.",
+    help="The gold set: JSON, JSONL, YAML, CSV, Parquet, TREC qrels, BEIR folder; - is stdin.",
 )
 @click.option(
     "--trace",
     metavar="FILE",
-    help="The traces: JSON, JSONL, Parquet, TREC run, also gzipped; - is stdin.",
+    help="The traces: JSON, JSONL, CSV, Parquet, TREC run, also gzipped; - is stdin.",
 )
 @click.option(
     "--profile",
@@ -69,6 +70,7 @@ def _one(
     help="ship, smoke, canary, kb or all; the dialect chooses if not given.",
 )
 @click.option("--dialect", default=None, metavar="NAME", help="Force the field names of a dialect.")
+@options(FIELD_OPTIONS)
 @click.option("--k", "ks", metavar="K[,K...]", help="Cut-offs (the profile's own if not given).")
 @click.option(
     "--metrics", "names", metavar="ID[,ID...]", help="Only these; `family.*` is a family."
@@ -176,6 +178,8 @@ def COMMAND(  # noqa: N802
     trace: str | None,
     profile: str | None,
     dialect: str | None,
+    own_fields: tuple[str, ...],
+    own_gold_fields: tuple[str, ...],
     ks: str | None,
     names: str | None,
     gates: str | None,
@@ -277,6 +281,7 @@ def COMMAND(  # noqa: N802
             profile=profile or config.profile,
             dialect=dialect or config.dialect or "auto",
             k=_numbers(ks) or config.k or None,
+            fields=config.field_maps.updated(own_fields, own_gold_fields),
         ) as inputs:
             chosen_gates = gates_from(inputs.profile, inputs.k, config, gates)
             plan = score.scoring_plan(

@@ -330,6 +330,7 @@ def _asking(side: ShadowSide, asked: CommandOptions) -> ShadowRequest:
             cutoffs=whole_numbers("--cutoffs", asked.cutoffs) or config.k or None,
             refusal_patterns=config.refusal.patterns,
             options=config.options,
+            fields=config.field_maps,
         ),
         limits=limits,
         wanted=RunDescription(

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ragauge.cli.options import CommandOptions, say
+from ragauge.cli.options import FIELD_OPTIONS, CommandOptions, options, say
 from ragauge.cli.store_options import CONFIG_OPTION
 from ragauge.cli.streams import print_line, print_lines
 
@@ -17,6 +17,7 @@ from ragauge.cli.streams import print_line, print_lines
 @click.option("--trace", metavar="FILE", help="The traces.")
 @click.option("--profile", metavar="NAME", help="Read as under this profile.")
 @click.option("--dialect", metavar="NAME", help="Force the field names of a dialect.")
+@options(FIELD_OPTIONS)
 @click.option("--corpus", metavar="DIR", help="Look up every id and place in this corpus.")
 @click.option(
     "--chunks",
@@ -52,6 +53,7 @@ def COMMAND(files: tuple[str, ...], **values: Any) -> int:  # noqa: N802
         dialect=asked.configured("dialect") or "auto",
         corpus=corpus,
         chunks=asked.configured("chunks"),
+        fields=asked.field_maps,
     )
     for check in checks.files:
         print_line(

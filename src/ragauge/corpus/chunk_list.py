@@ -12,10 +12,9 @@ from msgspec import Struct
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.fields import FieldError, Row, as_id, as_text, pick, wrong_type
 from ragauge.files.open import PathLike, opened
-from ragauge.files.ranges import Source
+from ragauge.files.ranges import Source, rows_of
 from ragauge.formats import hits
 from ragauge.formats.json_rows import decode_row
-from ragauge.formats.load import rows_of
 from ragauge.model.chunk import Chunk
 from ragauge.model.field_spellings import HIT_DOCS, HIT_IDS, HIT_SECTIONS
 from ragauge.quotes import normalised

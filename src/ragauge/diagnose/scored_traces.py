@@ -17,7 +17,15 @@ from msgspec.structs import replace
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
 from ragauge.formats.detect import FormatChoice, choose
-from ragauge.formats.load import as_trec, load_gold, open_source, read_gold, read_traces
+from ragauge.formats.field_map import NO_FIELDS, FieldMaps
+from ragauge.formats.load import (
+    as_trec,
+    gold_questions,
+    load_gold,
+    open_source,
+    read_gold,
+    read_traces,
+)
 from ragauge.model.gold import GoldItem
 from ragauge.model.payloads import thaw_gold, trace_of
 from ragauge.model.profile import JoinRules
@@ -143,12 +151,24 @@ class ProbeInput(Struct, frozen=True, kw_only=True):
 
 
 def probed_file(
-    traces: PathLike, gold: PathLike | None, *, profile: str | None = None, dialect: str = "auto"
+    traces: PathLike,
+    gold: PathLike | None,
+    *,
+    profile: str | None = None,
+    dialect: str = "auto",
+    fields: FieldMaps = NO_FIELDS,
 ) -> ProbeInput:
     """The traces of a file, with the gold set where one is given."""
     with ExitStack() as stack:
-        trace_source = open_source(stack, traces)
-        gold_source = as_trec(open_source(stack, gold), trace_source)
+        gold_source = open_source(stack, gold, fields=fields)
+        trace_source = open_source(
+            stack,
+            traces,
+            "traces",
+            fields=fields,
+            questions=lambda: gold_questions(gold, gold_source, dialect),
+        )
+        gold_source = as_trec(gold_source, trace_source)
         assert trace_source is not None
         choice = choose(dialect, profile, gold=gold_source, trace=trace_source)
         loaded = read_traces(trace_source, choice)

@@ -1,7 +1,7 @@
 """Opening files: the kind of a file, and how it becomes a source that can be read in ranges.
 
-JSON is read where it lies. Everything else (packed files, Parquet, YAML, pipes, standard input) is
-written to a temporary file first, up to limits, which is gone when the source is closed.
+JSON is read where it lies. Everything else (packed files, Parquet, YAML, CSV, pipes, standard
+input) is written to a temporary file first, up to limits, which is gone when the source is closed.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
 from ragauge.errors import Place, RagaugeError
-from ragauge.files import parquet_reader, unpack, yaml_reader
+from ragauge.files import csv_reader, parquet_reader, unpack, yaml_reader
 from ragauge.files.ranges import MAX_LINE, Layout, Source
 from ragauge.files.temporary_file import temporary_file
 
@@ -28,9 +28,27 @@ Reading = Callable[[BinaryIO, str], Iterable[bytes]]
 """Takes an open file and its name, and yields the bytes to read in its place."""
 
 
+class UnpackedFile(NamedTuple):
+    """A file as it is after unpacking: how the user wrote its name, and where its bytes are now.
+
+    `converted`: they are JSON Lines that were made of a file of another kind.
+    """
+
+    name: str
+    path: str
+    converted: bool
+
+
 @contextmanager
 def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
     """Yield the source behind a file name; `-` is standard input."""
+    with unpacked(name) as file:
+        yield inspect(file)
+
+
+@contextmanager
+def unpacked(name: str | os.PathLike[str]) -> Iterator[UnpackedFile]:
+    """Yield a file whose bytes can be read in any order, whatever they are."""
     path = os.fspath(name)
     with ExitStack() as stack:
         if path == "-":
@@ -47,7 +65,7 @@ def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
             packed = os.path.getsize(path)
             for find_reading in (_unpacking, _converting):
                 with open(path, "rb") as file:
-                    reading = find_reading(file.read(4), display_name)
+                    reading = find_reading(file.read(_STEP), display_name)
                     if reading is not None:
                         file.seek(0)
                         path = stack.enter_context(
@@ -56,22 +74,35 @@ def opened(name: str | os.PathLike[str]) -> Iterator[Source]:
         except OSError as error:
             raise _unreadable(display_name, error) from error
         # What was converted is JSON Lines, even if its first line begins as an array does.
-        yield _inspect(display_name, path, converted=reading is not None)
+        yield UnpackedFile(display_name, path, reading is not None)
 
 
-def _unpacking(magic: bytes, _: str) -> Reading | None:
+def _unpacking(head: bytes, _: str) -> Reading | None:
     """How a packed file is unpacked: recognised by its first bytes, whatever its name is."""
-    if magic.startswith(unpack.GZIP):
+    if head.startswith(unpack.GZIP):
         return unpack.gzip_chunks
-    return unpack.zstd_chunks if magic == unpack.ZSTD else None
+    return unpack.zstd_chunks if head.startswith(unpack.ZSTD) else None
 
 
-def _converting(magic: bytes, name: str) -> Reading | None:
-    """How a file of another kind becomes JSON Lines; YAML can only be recognised by its name."""
-    if magic == unpack.PARQUET:
+def _converting(head: bytes, name: str) -> Reading | None:
+    """How a file of another kind becomes JSON Lines; YAML and CSV are recognised by their names."""
+    if head.startswith(unpack.PARQUET):
         return parquet_reader.parquet_lines
-    inner = name.lower().removesuffix(".gz").removesuffix(".zst")
-    return yaml_reader.yaml_lines if inner.endswith((".yaml", ".yml")) else None
+    if _is_table(name):
+        body = head.removeprefix(_UTF8_BOM).lstrip()
+        # Judgements and runs of TREC are often called .tsv; JSON has no header.
+        is_other = body[:1] in (b"{", b"[", b"") or _columns(body.split(b"\n", 1)[0]) != "lines"
+        return None if is_other else csv_reader.csv_lines
+    return yaml_reader.yaml_lines if _inner_name(name).endswith((".yaml", ".yml")) else None
+
+
+def _inner_name(name: str) -> str:
+    """The name of a file without what says that it is packed, in lower case."""
+    return name.lower().removesuffix(".gz").removesuffix(".zst")
+
+
+def _is_table(name: str) -> bool:
+    return _inner_name(name).endswith(csv_reader.SUFFIXES)
 
 
 def _check_file(name: str, path: Path) -> None:
@@ -135,15 +166,18 @@ def _no_copy(name: str, error: OSError) -> RagaugeError:
     return RagaugeError.of("file-unreadable", message, hint=hint)
 
 
-def _inspect(name: str, path: str, *, converted: bool) -> Source:
+def inspect(file: UnpackedFile) -> Source:
+    """The source that an unpacked file is: its layout, and what is odd about its first bytes."""
+    name, path, converted = file
     try:
         size = os.path.getsize(path)
-        with open(path, "rb") as file:
-            head = file.read(_STEP)
+        with open(path, "rb") as stream:
+            head = stream.read(_STEP)
     except OSError as error:
         raise _unreadable(name, error) from error
     if converted:
-        return Source(name, path, 0, size, "lines" if size else "empty", ())
+        layout: Layout = "lines" if size else "empty"
+        return Source(name, path, 0, size, layout, (), _is_table(name))
     if head[:2] in (b"\xff\xfe", b"\xfe\xff") or (b"\0" in head[:4] and len(head) > 3):
         message = f"`{name}` looks like UTF-16 or UTF-32"
         hint = "convert it to UTF-8 (for example with `iconv -t UTF-8`)"

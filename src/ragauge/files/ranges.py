@@ -7,7 +7,7 @@ line inside the range; the first line of each range is known once all ranges bef
 from __future__ import annotations
 
 import mmap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import BinaryIO, Literal
 
@@ -60,7 +60,10 @@ class Rows(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True):
-    """A file that is ready to be read in ranges; `name` is how the user wrote it."""
+    """A file that is ready to be read in ranges; `name` is how the user wrote it.
+
+    `tabular`: the rows come from a table whose cells are all texts.
+    """
 
     name: str
     path: str
@@ -68,6 +71,7 @@ class Source(Struct, frozen=True):
     size: int
     layout: Layout
     notes: tuple[str, ...]
+    tabular: bool = False
 
 
 def plan(source: Source, *, range_bytes: int = RANGE_BYTES) -> list[Range]:
@@ -157,6 +161,25 @@ def _bad_array(source: Source, data: bytes, error: Exception) -> RagaugeError:
         hint = "check the place with a JSON tool, or write JSON Lines: one object per line"
     place = Place(source.name, data[:at].count(b"\n") + 1)
     return RagaugeError.of(code, message, hint=hint, place=place)
+
+
+def rows_of(source: Source) -> Iterator[tuple[int, bytes, bool, bool]]:
+    """Yield line, bytes, whether it ends the file without a newline, and whether it is too long.
+
+    Rows come in file order; blank lines are passed over.
+    """
+    first = 1
+    for part in plan(source):
+        rows = read_rows(source, part)
+        if part.first_line is not None:
+            first = part.first_line
+        at_end = part.end >= source.size
+        for index, data in enumerate(rows.data):
+            overlong = index in rows.overlong
+            if overlong or data.strip():
+                cut = at_end and not rows.ended and index == len(rows.data) - 1
+                yield first + rows.line(index), data, cut, overlong
+        first += rows.newlines
 
 
 def read_rows(source: Source, part: Range) -> Rows:

@@ -23,6 +23,8 @@ MAX_DEPTH = 200
 ROOM = 64 * 1024 * 1024
 """Bytes that the aliases of a file may stand for, beside 16 times the size of the file."""
 ROW_KEYS = ("queries", "items", "questions")
+CONFIG_KEY = "tests"
+"""A mapping with this key is the configuration of another tool, and one row as a whole."""
 UNIT = "unit"
 """A key above the list of items that holds for each: the unit of their offsets."""
 _YAML = "tag:yaml.org,2002:"
@@ -190,6 +192,7 @@ class _ItemComposer:
 
     def _named_items(self, top: Any) -> Iterator[tuple[int, Any]]:
         list_keys: list[str] = []
+        settings: dict[str, Any] = {}
         unit: Any = None
         while not isinstance(event := self._next(), self._yaml.MappingEndEvent):
             key, value = self._key(event), self._next()
@@ -202,6 +205,7 @@ class _ItemComposer:
                 yield from self._items(unit)
                 continue
             setting = self._part(value, 1).value
+            settings[str(key)] = setting
             if key == UNIT and setting is not None:
                 if unit not in (None, setting):
                     message = f"`{UNIT}` stands twice, and says `{unit}` and `{setting}`"
@@ -211,7 +215,9 @@ class _ItemComposer:
                     hint = f"write it above `{list_keys[0]}`, or in each item"
                     raise self._bad(event, message, hint)
                 unit = setting
-        if not list_keys:
+        if not list_keys and CONFIG_KEY in settings:
+            yield self._text.line(top.start_mark), settings
+        elif not list_keys:
             raise self._bad_top(top)
 
     def _bad_top(self, top: Any) -> RagaugeError:

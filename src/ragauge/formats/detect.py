@@ -13,6 +13,7 @@ from ragauge.errors import RagaugeError
 from ragauge.files.json_faults import STRING
 from ragauge.files.ranges import Source
 from ragauge.model.dialect import Dialect
+from ragauge.model.field_spellings import IMPORTED
 from ragauge.model.metric_names import MAX_K
 from ragauge.model.profile import Profile
 
@@ -47,6 +48,11 @@ def choose(
     sources = [source for source in (gold, trace) if source is not None]
     if dialect == "auto" and any(source.layout in TREC for source in sources):
         dialect = "trec"
+    if dialect == "auto" and IMPORTED in gold_names | trace_names:
+        # Any spelling, also under a profile: no dialect has the names of another tool's rows.
+        read_as = recognise_gold(gold_names) or registry.dialect("native")
+        chosen = registry.profile(profile or "all")
+        return FormatChoice(dialect=read_as, profile=chosen, own=False)
     if profile is not None:
         chosen = registry.profile(profile)
         name = chosen.dialect if dialect == "auto" else dialect

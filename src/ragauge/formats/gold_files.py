@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from tempfile import TemporaryFile
 from typing import Any, Literal
 
@@ -19,14 +20,13 @@ from msgspec import Struct
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files import yaml_writer
 from ragauge.files.fields import FieldError, Row
-from ragauge.files.open import opened
-from ragauge.files.ranges import Source
+from ragauge.files.ranges import Source, rows_of
 from ragauge.files.yaml_reader import ROW_KEYS, UNIT, yaml_lines
 from ragauge.formats.detect import SNIFFED, TREC, choose, recognise_gold
 from ragauge.formats.gold import DRAFT
 from ragauge.formats.gold_evidence import entries
 from ragauge.formats.json_rows import decode_row, duplicate_key_error
-from ragauge.formats.load import rows_of
+from ragauge.formats.load import open_source
 from ragauge.formats.traces import RowReader
 
 Form = Literal["lines", "array", "object", "yaml"]
@@ -71,7 +71,9 @@ class GoldRows(Struct, frozen=True, kw_only=True):
 
 def read_gold_rows(path: str, dialect: str = "auto") -> GoldRows:
     """Read a gold file row by row; rows that are no objects are an error, fields are not read."""
-    with opened(path) as source:
+    with ExitStack() as stack:
+        source = open_source(stack, path)
+        assert source is not None
         if source.layout in TREC:
             raise RagaugeError.of(
                 "usage",

@@ -16,13 +16,16 @@ from msgspec.structs import replace
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.duplicate_keys import duplicate_keys
 from ragauge.files.fields import FieldError, Row, shown
-from ragauge.files.open import PathLike, opened
-from ragauge.files.ranges import Source, plan, read_rows
-from ragauge.formats.detect import FormatChoice, choose, sniff
+from ragauge.files.open import PathLike, inspect, opened, unpacked
+from ragauge.files.ranges import Source, rows_of
+from ragauge.formats.detect import TREC, FormatChoice, choose, sniff
 from ragauge.formats.fast_rows import FastGoldDecoder
+from ragauge.formats.field_map import NO_FIELDS, FieldMaps, Side, as_field_maps
 from ragauge.formats.gold import Locate
+from ragauge.formats.imports.convert import converted_source
 from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.loaded import LoadedRows
+from ragauge.formats.renamed_rows import renamed_source
 from ragauge.formats.traces import RowReader
 from ragauge.formats.trec.beir import is_beir, qrels_file
 from ragauge.formats.trec.lines import BadLine, BadLines
@@ -69,32 +72,42 @@ def _load(
     return LoadedRows(items, problems, count, tuple(duplicates), duplicate_count)
 
 
-def rows_of(source: Source) -> Iterator[tuple[int, bytes, bool, bool]]:
-    """Yield line, bytes, whether it ends the file without a newline, and whether it is too long.
+def open_source(
+    stack: ExitStack,
+    given: object,
+    side: Side = "gold",
+    *,
+    fields: FieldMaps = NO_FIELDS,
+    questions: Callable[[], Mapping[str, str]] | None = None,
+) -> Source | None:
+    """The source behind a path; None for what is in memory. A BEIR folder is its judgements.
 
-    Rows come in file order; blank lines are passed over.
+    A file of another tool is read as rows of our own; its traces are joined with the `questions`
+    of the gold set, which go from ids to texts and are looked up only then. The rows of a table,
+    and rows with field names of the user's own, have our names and types.
     """
-    first = 1
-    for part in plan(source):
-        rows = read_rows(source, part)
-        if part.first_line is not None:
-            first = part.first_line
-        at_end = part.end >= source.size
-        for index, data in enumerate(rows.data):
-            overlong = index in rows.overlong
-            if overlong or data.strip():
-                cut = at_end and not rows.ended and index == len(rows.data) - 1
-                yield first + rows.line(index), data, cut, overlong
-        first += rows.newlines
-
-
-def open_source(stack: ExitStack, given: object) -> Source | None:
-    """The source behind a path; None for what is in memory. A BEIR folder is its judgements."""
     if not isinstance(given, str | os.PathLike):
         return None
     if os.path.isdir(given) and is_beir(given):
         return stack.enter_context(opened(qrels_file(given)))
-    return stack.enter_context(opened(given))
+    own = fields.gold if side == "gold" else fields.traces
+    file = stack.enter_context(unpacked(given))
+    # Whoever says where their fields are knows the file better than its shape tells.
+    if not own.entries:
+        converted = converted_source(stack, file, side, questions=questions)
+        if converted is not None:
+            return converted
+    return renamed_source(stack, inspect(file), own)
+
+
+def gold_questions(given: object, source: Source | None, dialect: str) -> dict[str, str]:
+    """The text of each question of a gold set by its id; rows that cannot be read have none."""
+    if source is not None and source.layout in TREC:
+        return {}
+    if source is None and not isinstance(given, GoldSet | list | tuple):
+        return {}  # an iterator can be read once, and not for this
+    loaded = read_gold(given, source, choose(dialect, None, gold=source))
+    return {item.qid: item.question for item in loaded.items if item.question is not None}
 
 
 def as_trec(gold: Source | None, trace: Source | None) -> Source | None:
@@ -157,10 +170,15 @@ def read_traces(source: Source, choice: FormatChoice) -> LoadedRows:
     return _load(source, reader, reader.trace)
 
 
-def load_gold(path: PathLike, *, dialect: str = "auto") -> GoldSet:
-    """Read a gold set. Any bad row is an error that names all bad rows (up to 20)."""
+def load_gold(
+    path: PathLike, *, dialect: str = "auto", fields: FieldMaps | Mapping[str, Any] | None = None
+) -> GoldSet:
+    """Read a gold set. Any bad row is an error that names all bad rows (up to 20).
+
+    `fields` says where your rows have our fields: `{"gold": {"relevant": "evidence[].id"}}`.
+    """
     with ExitStack() as stack:
-        source = open_source(stack, path)
+        source = open_source(stack, path, fields=as_field_maps(fields))
         assert source is not None
         choice = choose(dialect, None, gold=source)
         loaded = read_gold(path, source, choice)
@@ -170,9 +188,16 @@ def load_gold(path: PathLike, *, dialect: str = "auto") -> GoldSet:
         return GoldSet(items=items, name=source.name, dialect=dialect_name, notes=notes)
 
 
-def load_traces(path: PathLike, *, dialect: str = "auto") -> TraceSet:
-    """Read a trace file into memory. To score a large file, give `score` its path instead."""
-    with opened(path) as source:
+def load_traces(
+    path: PathLike, *, dialect: str = "auto", fields: FieldMaps | Mapping[str, Any] | None = None
+) -> TraceSet:
+    """Read a trace file into memory. To score a large file, give `score` its path instead.
+
+    `fields` says where your rows have our fields: `{"answer": "response"}`.
+    """
+    with ExitStack() as stack:
+        source = open_source(stack, path, "traces", fields=as_field_maps(fields))
+        assert source is not None
         choice = choose(dialect, None, trace=source)
         loaded = read_traces(source, choice)
         loaded.stop_on_problems()

@@ -13,6 +13,7 @@ from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
 from ragauge.files.ranges import Source
 from ragauge.formats.detect import FormatChoice, choose
+from ragauge.formats.field_map import NO_FIELDS, FieldMaps
 from ragauge.formats.load import open_source, read_gold
 from ragauge.formats.loaded import LoadedRows
 from ragauge.gold.locate import locator
@@ -54,10 +55,11 @@ def gold_file(
     profile: str | None = None,
     dialect: str = "auto",
     lookup: Lookup | None = None,
+    fields: FieldMaps = NO_FIELDS,
 ) -> Iterator[GoldFile]:
     """Read a gold set of any kind; its source is open meanwhile. Quotes are found in a corpus."""
     with ExitStack() as stack:
-        source = open_source(stack, gold)
+        source = open_source(stack, gold, fields=fields)
         assert source is not None
         choice = choose(dialect, profile, gold=source)
         locate = None if lookup is None else locator(lookup, convert=False)

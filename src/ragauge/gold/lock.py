@@ -22,6 +22,7 @@ from ragauge.corpus.chunk_list import read_chunk_list
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.atomic_write import write_atomically
 from ragauge.files.open import PathLike
+from ragauge.formats.field_map import NO_FIELDS, FieldMaps
 from ragauge.formats.gold import MIGRATED_TO
 from ragauge.gold.fingerprints import Fingerprints, named_ids
 from ragauge.gold.gold_file import gold_file, lookup_of
@@ -375,6 +376,7 @@ def freeze(
     profile: str | None = None,
     dialect: str = "auto",
     force: bool = False,
+    fields: FieldMaps = NO_FIELDS,
 ) -> FreezeResult:
     """Write the lock of a gold set; one that holds another set is only replaced by `force`.
 
@@ -386,7 +388,7 @@ def freeze(
         raise RagaugeError.of(
             "file-exists", f"`{path}` is the gold set itself", hint="name another file for its lock"
         )
-    with gold_file(gold, profile=profile, dialect=dialect) as file:
+    with gold_file(gold, profile=profile, dialect=dialect, fields=fields) as file:
         lock = make_lock(file.items, file.choice.dialect.name, file.source.name)
     before = _readable(path)
     lock = with_texts(lock, _fingerprints(corpus, chunks), before)
@@ -428,6 +430,7 @@ def verify(
     *,
     corpus: PathLike | None = None,
     chunks: PathLike | None = None,
+    fields: FieldMaps = NO_FIELDS,
 ) -> VerifyResult:
     """Compare a gold set with its lock, read in the dialect that the lock names.
 
@@ -435,7 +438,7 @@ def verify(
     """
     path = Path(lock) if lock is not None else lock_path(gold)
     stored = read_lock(path)
-    with gold_file(gold, dialect=stored.dialect) as file:
+    with gold_file(gold, dialect=stored.dialect, fields=fields) as file:
         items, name = file.items, file.source.name
     fingerprints = _fingerprints(corpus, chunks)
     now = with_texts(make_lock(items, stored.dialect, name), fingerprints, stored)

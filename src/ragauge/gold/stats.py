@@ -11,6 +11,7 @@ from msgspec import Struct, to_builtins
 
 from ragauge.corpus.chunk_list import read_chunk_list
 from ragauge.files.open import PathLike
+from ragauge.formats.field_map import NO_FIELDS, FieldMaps
 from ragauge.gold.coverage import (
     Coverage,
     Reach,
@@ -73,10 +74,11 @@ def stats(
     chunks: PathLike | None = None,
     profile: str | None = None,
     dialect: str = "auto",
+    fields: FieldMaps = NO_FIELDS,
 ) -> GoldStats:
     """Count what is in a gold set."""
     lookup = lookup_of(corpus)
-    with gold_file(gold, profile=profile, dialect=dialect, lookup=lookup) as file:
+    with gold_file(gold, profile=profile, dialect=dialect, lookup=lookup, fields=fields) as file:
         items, notes = file.items, file.notes
     reach_finder = ReachFinder(lookup, read_chunk_list(chunks))
     reaches = [reach_finder.reach(item) for item in items]

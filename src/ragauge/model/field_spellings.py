@@ -80,6 +80,12 @@ INDEX_NAMES = (
 )  # fmt: skip
 """What identifies the index that a trace came from."""
 
+IMPORTED = "imported_from"
+"""The field that says which other tool's format a row was made of; it stands first."""
+
+IMPORT_NAMES = (IMPORTED, "imported_qid", "hits_before_rerank", "session", "trace_id")
+"""What an import notes beside the fields that are read."""
+
 GOLD_NAMES = frozenset(name for names in GOLD_SPELLINGS.values() for name in names)
 TRACE_NAMES = frozenset(name for names in TRACE_SPELLINGS.values() for name in names)
 TRACE_NAMES |= {"retrieval", *INDEX_NAMES}

@@ -193,6 +193,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     embedders     the embedders that the recorded ΔS come from
     cites         whether any answer cites anything
     errors        how many traces failed for which reason, the most frequent first
+    joined        how traces met gold items, where it was not by their ids alone
     gold_hash     of what the gold set says, where it was asked for
     semantic      what is known of ΔS beyond its metrics: bands, zones, how it was measured
     unmatched     how many gold items a comparison excludes, as nothing that they expect is
@@ -219,6 +220,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     embedders: tuple[str, ...] = ()
     cites: bool = False
     errors: dict[str, int] = {}
+    joined: dict[str, int] = {}
     per_question: PerQuestion | None = None
     gold_hash: str | None = None
     semantic: Semantic | None = None

@@ -80,6 +80,8 @@ def to_document(scores: Scores, verdict: Verdict, *, full: bool) -> dict[str, An
         document["errors"] = scores.errors
     if scores.placing is not None:
         document["placing"] = msgspec.to_builtins(scores.placing)
+    if scores.joined:
+        document["joined"] = scores.joined
     if scores.semantic is not None:
         document["delta_s"] = _semantic(scores.semantic)
     if full:
@@ -281,6 +283,7 @@ class _ScoresDocument(msgspec.Struct):
     embedders: tuple[str, ...] = ()
     cites: bool = False
     errors: dict[str, int] = {}
+    joined: dict[str, int] = {}
     options: Options = Options()
     questions: tuple[_SavedQuestion, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -346,6 +349,7 @@ def from_document(data: bytes, name: str) -> Scores:
         embedders=document.embedders,
         cites=document.cites,
         errors=document.errors,
+        joined=document.joined,
         per_question=_per_question(document),
         gold_hash=document.gold_hash,
         semantic=document.delta_s,

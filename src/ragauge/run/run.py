@@ -24,6 +24,7 @@ from ragauge.files.open import PathLike
 from ragauge.files.ranges import Source
 from ragauge.files.redaction import REDACTED, SecretValues, redacted
 from ragauge.formats.detect import FormatChoice, choose, cutoffs
+from ragauge.formats.field_map import NO_FIELDS, FieldMaps
 from ragauge.formats.load import name_of, open_source, read_gold
 from ragauge.formats.traces import RowReader
 from ragauge.gold.locate import locator
@@ -101,6 +102,7 @@ class ScoringRequest(Struct, frozen=True, kw_only=True):
     options: Options = Options()
     intervals: bool = True
     count_repeats: bool = False
+    fields: FieldMaps = NO_FIELDS
 
 
 class RunInput(Struct, frozen=True, kw_only=True):
@@ -167,7 +169,7 @@ def open_target(address: str, options: TargetOptions) -> Target:
 def read_run_input(gold: PathLike, asked: Asked, measuring: ScoringRequest) -> RunInput:
     """Read the gold set, choose what is asked of it, and plan how it is scored."""
     with ExitStack() as stack:
-        source = open_source(stack, gold)
+        source = open_source(stack, gold, fields=measuring.fields)
         choice = choose(measuring.dialect, measuring.profile, gold=source)
         lookup = None if asked.corpus is None else Lookup(read_corpus(asked.corpus))
         locate = None if lookup is None else locator(lookup)
@@ -258,7 +260,14 @@ class Resumed(Struct, frozen=True):
     run_input: RunInput
 
 
-def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **same: Any) -> Resumed:
+def resumed(
+    store: Store,
+    run: RunRecord,
+    *,
+    gold: PathLike | None = None,
+    fields: FieldMaps = NO_FIELDS,
+    **same: Any,
+) -> Resumed:
     """Load a run that was stopped; `same` are settings given again, which must agree."""
     snapshot = read_snapshot(run.snapshot, run.run_id)
     asked = _asked_of(run)
@@ -293,7 +302,9 @@ def resumed(store: Store, run: RunRecord, *, gold: PathLike | None = None, **sam
     if gold is not None:
         rules = snapshot.scoring
         again = read_run_input(
-            gold, asked, ScoringRequest(profile=rules.profile, dialect=rules.dialect)
+            gold,
+            asked,
+            ScoringRequest(profile=rules.profile, dialect=rules.dialect, fields=fields),
         )
         if again.gold_hash != run.gold_hash:
             raise _refused(

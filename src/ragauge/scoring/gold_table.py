@@ -30,7 +30,7 @@ from ragauge.scoring.evidence_pieces import (
 from ragauge.scoring.join import gold_columns
 from ragauge.scoring.packed_texts import BlockWriter, PackedTexts, PackedTextWriter, encoded
 from ragauge.scoring.trace_columns import EVIDENCE, NEEDLE, QID, QUESTION, GoldKeys, as_compared
-from ragauge.text import phrase_needles, plain, short_claims, substring_needles
+from ragauge.text import phrase_needles, plain, question_key, short_claims, substring_needles
 
 _MOST_NAMED = 5
 SLICES = ("type", "tag", "section", "document", "language", "difficulty")
@@ -221,14 +221,22 @@ class GoldTableBuilder:
             self.paraphrases[question] = {
                 text: number for number, text in reversed(list(enumerate(item.paraphrases)))
             }
-        if self.rules.by != "qid":
-            texts = dict.fromkeys([item.question])
-            if self.rules.by == "either":
-                texts |= dict.fromkeys(item.paraphrases)
-            for text in texts:
-                if text is not None:
-                    self.questions.add(encoded(text))
-                    self.asked_by.append(question)
+        for text in self._asked(item):
+            self.questions.add(encoded(text))
+            self.asked_by.append(question)
+
+    def _asked(self, item: GoldItem) -> list[str]:
+        """The texts that traces may name the item by.
+
+        Where a text only stands in for an id, its case and blanks do not count; a profile that
+        joins by the text alone takes it as it is, as its source does.
+        """
+        if self.rules.by == "question":
+            return [] if item.question is None else [item.question]
+        if self.rules.by != "either":
+            return []
+        keys = dict.fromkeys(map(question_key, (item.question, *item.paraphrases)))
+        return [key for key in keys if key]
 
     def _add_keys(self, question: int, item: GoldItem, pieces: EvidencePieces) -> None:
         """What reduction compares a trace with."""

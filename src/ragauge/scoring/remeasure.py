@@ -20,11 +20,11 @@ from ragauge.corpus.manifest import read_corpus
 from ragauge.embed.measure import Measurer, is_same_model, open_measurer
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.fields import FieldError, Row
-from ragauge.files.ranges import Source
+from ragauge.files.ranges import Source, rows_of
 from ragauge.files.temporary_file import temporary_file
 from ragauge.formats.detect import FormatChoice
 from ragauge.formats.json_rows import decode_row, duplicate_key_error
-from ragauge.formats.load import name_of, rows_of
+from ragauge.formats.load import name_of
 from ragauge.formats.loaded import LoadedRows, duplicate_key_notes
 from ragauge.formats.traces import RowReader
 from ragauge.model.chunk import Chunk

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,7 +24,8 @@ from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source
 from ragauge.formats.detect import FormatChoice, choose, cutoffs
-from ragauge.formats.load import as_trec, name_of, open_source
+from ragauge.formats.field_map import NO_FIELDS, FieldMaps, as_field_maps
+from ragauge.formats.load import as_trec, gold_questions, name_of, open_source
 from ragauge.gold.locate import locator
 from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import RANKS
@@ -90,6 +91,7 @@ def score(
     keep: Callable[[ScoredRun], None] | None = None,
     embed: Embedding | None = None,
     bands: Mapping[str, Bands] | None = None,
+    fields: FieldMaps | Mapping[str, Any] | None = None,
 ) -> Scores:
     """Score traces against gold.
 
@@ -104,10 +106,14 @@ def score(
     the rank of its evidence.
     `keep` is given all that a store needs, while the files are open. The result does not depend on
     `workers`. `embed` takes ΔS anew from texts; `bands` are those of embedders by their ids.
+    `fields` says where the rows of files have our fields, as `[fields]` in `ragauge.toml`:
+    `{"answer": "response", "hits": "sources[].id", "gold": {"relevant": "evidence"}}`.
     """
     _one_of("missing", missing, ("count", "exclude"))
     _one_of("on_bad_line", on_bad_line, ("stop", "skip"))
-    with opened_inputs(gold, traces, dialect=dialect, profile=profile, k=k) as inputs:
+    with opened_inputs(
+        gold, traces, dialect=dialect, profile=profile, k=k, fields=as_field_maps(fields)
+    ) as inputs:
         plan = scoring_plan(
             inputs,
             metrics=metrics,
@@ -162,11 +168,18 @@ def opened_inputs(
     dialect: str = "auto",
     profile: str | None = None,
     k: Sequence[int] | int | None = None,
+    fields: FieldMaps = NO_FIELDS,
 ) -> Iterator[OpenedInputs]:
     """Open gold and traces, and choose dialect, profile and cut-offs for them."""
     with ExitStack() as stack:
-        gold_source = open_source(stack, gold)
-        trace_source = open_source(stack, traces)
+        gold_source = open_source(stack, gold, fields=fields)
+        trace_source = open_source(
+            stack,
+            traces,
+            "traces",
+            fields=fields,
+            questions=lambda: gold_questions(gold, gold_source, dialect),
+        )
         gold_source = as_trec(gold_source, trace_source)
         loaded_as = [
             loaded.dialect for loaded in (gold, traces) if isinstance(loaded, GoldSet | TraceSet)

@@ -182,6 +182,7 @@ class ScoringRun:
         self.waiting: list[Partial] = []
         self.waiting_records = 0
         self.traces = self.unknown = self.beside = self.scored = 0
+        self.by_text = self.ambiguous = 0
         self.disordered = self.repeated = 0
         self.unknown_first: list[tuple[int, int, str]] = []
         self.newlines: dict[int, int] = {}
@@ -277,6 +278,8 @@ class ScoringRun:
             self.traces += partial.traces
             self.unknown += partial.unknown
             self.beside += partial.beside
+            self.by_text += partial.by_text
+            self.ambiguous += partial.ambiguous
             self.newlines[index] = partial.newlines
             self.crlf = self.crlf or partial.crlf
             self.embedders.update(partial.embedders)
@@ -423,6 +426,7 @@ class ScoringRun:
             embedders=tuple(sorted(self.embedders)),
             cites=self.totals.cited > 0,
             errors=self._errors(),
+            joined=self._joined(),
             per_question=per_question(measured, self.table),
             placing=placed,
         )
@@ -430,6 +434,17 @@ class ScoringRun:
     def _errors(self) -> dict[str, int]:
         """How many scored records failed for which reason."""
         return sorted_reasons({self.reasons[code]: n for code, n in self.totals.reasons.items()})
+
+    def _joined(self) -> dict[str, int]:
+        """How traces met gold items, where it was not by their ids alone."""
+        if not self.by_text and not self.ambiguous:
+            return {}
+        return {
+            "by_id": self.traces - self.by_text - self.unknown,
+            "by_text": self.by_text,
+            "ambiguous": self.ambiguous,
+            "unmatched": self.unknown - self.ambiguous,
+        }
 
     def _tally(self, seen: Bools) -> Tally:
         totals = self.totals
@@ -508,6 +523,7 @@ class ScoringRun:
             errors=self._errors(),
             unread=self._unread_refusals(),
             unmatched=self.joined.unmatched_claims,
+            joined=self._joined(),
         )
 
     def _unread_refusals(self) -> UnreadRefusals:

@@ -16,7 +16,8 @@ from ragauge.errors import MAX_REPORTED, Problem, RagaugeError
 from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source
 from ragauge.formats.detect import FormatChoice, choose
-from ragauge.formats.load import as_trec, name_of, open_source, read_traces
+from ragauge.formats.field_map import NO_FIELDS, FieldMaps
+from ragauge.formats.load import as_trec, gold_questions, name_of, open_source, read_traces
 from ragauge.formats.loaded import LoadedRows
 from ragauge.gold.findings import gold_findings
 from ragauge.gold.locate import locator
@@ -57,14 +58,21 @@ def validate(
     dialect: str = "auto",
     corpus: PathLike | None = None,
     chunks: PathLike | None = None,
+    fields: FieldMaps = NO_FIELDS,
 ) -> Checks:
     """Read gold and traces to the end and say what is wrong; problems are not raised.
 
     With a corpus, all ids and places must be in it, or in the list of the index's chunks.
     """
     with ExitStack() as stack:
-        gold_source = open_source(stack, gold)
-        trace_source = open_source(stack, trace)
+        gold_source = open_source(stack, gold, fields=fields)
+        trace_source = open_source(
+            stack,
+            trace,
+            "traces",
+            fields=fields,
+            questions=lambda: gold_questions(gold, gold_source, dialect),
+        )
         gold_source = as_trec(gold_source, trace_source)
         choice = choose(dialect, profile, gold=gold_source, trace=trace_source)
         checks: list[FileCheck] = []

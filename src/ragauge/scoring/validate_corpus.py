@@ -9,10 +9,9 @@ from ragauge.concurrency import paused_collector
 from ragauge.corpus.resolve import Resolver, ResolveReport
 from ragauge.errors import MAX_REPORTED, Place
 from ragauge.files.fields import FieldError, Row
-from ragauge.files.ranges import Source
+from ragauge.files.ranges import Source, rows_of
 from ragauge.formats.detect import TREC
 from ragauge.formats.json_rows import decode_row
-from ragauge.formats.load import rows_of
 from ragauge.model.field_spellings import HIT_DOCS, HIT_HASHES
 from ragauge.model.gold import GoldItem
 from ragauge.scoring.tasks.reduce import RangeReducer

@@ -33,11 +33,13 @@ def findings(
     errors: Mapping[str, int] = {},
     unread: UnreadRefusals | None = None,
     unmatched: UnmatchedClaims | None = None,
+    joined: Mapping[str, int] = {},
 ) -> list[str]:
     """Sentences about what is missing, stands twice, belongs to nothing, or went wrong.
 
     `missing` are the ids without a trace, `stray` the first trace that belongs to no gold item,
-    `errors` the reasons of errors with their counts, `unmatched` claims too short to match.
+    `errors` the reasons of errors with their counts, `unmatched` claims too short to match,
+    `joined` how traces met gold items.
     """
     key = "question" if rules.by == "question" else "id"
     again = (
@@ -57,7 +59,8 @@ def findings(
         (tally.disordered, "trace", "whose ranks or scores disagree with the order that counts"),
         (skipped, "bad line", "skipped"),
     ]
-    sentences = [f"{n} {noun if n == 1 else noun + 's'} {what}" for n, noun, what in counts if n]
+    sentences = [joined_sentence(joined)] if joined else []
+    sentences += [f"{n} {noun if n == 1 else noun + 's'} {what}" for n, noun, what in counts if n]
     if len(embedders) > 1:
         sentences.append(f"ΔS of different embedders: {some(embedders)}")
     if unread is not None and (unread.reads or unread.says):
@@ -89,3 +92,14 @@ def _unread_refusals(unread: UnreadRefusals) -> str:
         parts.append(f"{unread.says} {answers}{carry} `refused: true`")
     names = [*unread.names[:_MOST_NAMED], *(["…"] if len(unread.names) > _MOST_NAMED else [])]
     return f'{", ".join(parts)}: {", ".join(names)}; set `refusal.rule = "natural"`'
+
+
+def joined_sentence(joined: Mapping[str, int]) -> str:
+    """How traces met gold items: by their ids, or by the texts of their questions."""
+    by_id, by_text, ambiguous, unmatched = (
+        joined[name] for name in ("by_id", "by_text", "ambiguous", "unmatched")
+    )
+    sentence = f"traces joined by id: {by_id}, by question text: {by_text}"
+    if ambiguous:
+        sentence += f", ambiguous: {ambiguous} (gold has the question more than once)"
+    return f"{sentence}, unmatched: {unmatched}"

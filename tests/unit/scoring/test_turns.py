@@ -11,7 +11,6 @@ import pytest
 
 import ragauge
 from ragauge.files import ranges
-from ragauge.formats import load
 from ragauge.model.scores_document import load_scores
 from ragauge.scoring import inputs, score
 from ragauge.scoring.engines import choose
@@ -213,7 +212,7 @@ def test_ranges_and_packing_do_not_matter(
 ) -> None:
     """Turns that stand in different parts of the file, last first, and gzipped too."""
     plan = partial(ranges.plan, range_bytes=range_bytes)
-    for module in (inputs, load):
+    for module in (inputs, ranges):
         monkeypatch.setattr(module, "plan", plan)
     monkeypatch.setattr(choose, "RANGE_BYTES", range_bytes)
     data = lines_of(MANY[::-1])

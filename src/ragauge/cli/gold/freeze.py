@@ -49,6 +49,7 @@ def COMMAND(  # noqa: N802
         profile=profile or config.profile,
         dialect=dialect or config.dialect or "auto",
         force=force,
+        fields=config.field_maps,
     )
     lock = done.lock
     click.echo(

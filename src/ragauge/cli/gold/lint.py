@@ -57,6 +57,7 @@ def COMMAND(  # noqa: N802
         profile=profile or config.profile,
         dialect=dialect or config.dialect or "auto",
         options=config.options,
+        fields=config.field_maps,
     )
     if not report.items and not report.problem_count:
         raise no_items(report.name)

@@ -47,6 +47,7 @@ def COMMAND(  # noqa: N802
         chunks=chunks,
         profile=profile or config.profile,
         dialect=dialect or config.dialect or "auto",
+        fields=config.field_maps,
     )
     if format_name == "json":
         print_json(gold_stats.to_json(stats))

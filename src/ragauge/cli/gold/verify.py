@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ragauge.cli.options import read_config
+
 if TYPE_CHECKING:
     from ragauge.gold.lock import ChangedItem, ChangedText, FieldChange, LockDifference
     from ragauge.model.gold import GoldItem
@@ -39,7 +41,7 @@ def COMMAND(  # noqa: N802
     from ragauge.gold import lock as gold_lock
     from ragauge.text import plain
 
-    done = gold_lock.verify(gold, lock, **places)
+    done = gold_lock.verify(gold, lock, **places, fields=read_config(None).field_maps)
     difference = done.difference
     for line in [*_lines(difference, gold), *_text_lines(done.texts, gold)]:
         click.echo(plain(line))

@@ -11,9 +11,8 @@ from ragauge.errors import Place, Problem, RagaugeError
 from ragauge.files.atomic_write import atomic_file
 from ragauge.files.fields import FieldError
 from ragauge.files.open import opened
-from ragauge.files.ranges import Source
+from ragauge.files.ranges import Source, rows_of
 from ragauge.formats.json_rows import decode_row
-from ragauge.formats.load import rows_of
 from ragauge.model.migration import SCHEMA, Header, MapRow, MigrationMap
 
 

@@ -128,6 +128,10 @@ SCORES_FIELDS = {
     "lambda.recorded.STATE": "questions with this λ, as the traces record it",
     "embedders": "the embedders that the recorded ΔS come from",
     "cites": "whether any answer cites anything",
+    "joined.by_id": "only where traces had no id: how many were joined by their ids",
+    "joined.by_text": "how many traces without an id were joined by the text of their question",
+    "joined.ambiguous": "traces whose question several gold items have: joined with none",
+    "joined.unmatched": "traces that belong to no gold item",
     "errors.REASON": "only where there are errors: how many scored traces failed for this reason, "
     "without what differs from one to the next",
     "placing.placed.BY": "only where evidence has places: hits that were placed, by their `id`, "

@@ -15,6 +15,7 @@ from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.resolve import Resolver, ResolveReport
 from ragauge.errors import MAX_REPORTED, Problem
 from ragauge.files.open import PathLike
+from ragauge.formats.field_map import NO_FIELDS, FieldMaps
 from ragauge.formats.gold import MIGRATED_TO
 from ragauge.formats.loaded import LoadedRows
 from ragauge.gold.coverage import (
@@ -623,6 +624,7 @@ def lint(
     profile: str | None = None,
     dialect: str = "auto",
     options: Options = Options(),  # noqa: B008  (frozen)
+    fields: FieldMaps = NO_FIELDS,
 ) -> LintReport:
     """Judge a gold set by every rule; rows that cannot be read are told and left out.
 
@@ -630,7 +632,7 @@ def lint(
     the one beside the set.
     """
     lookup = lookup_of(corpus)
-    with gold_file(gold, profile=profile, dialect=dialect, lookup=lookup) as file:
+    with gold_file(gold, profile=profile, dialect=dialect, lookup=lookup, fields=fields) as file:
         context = LintContext(
             profile=file.choice.profile,
             options=options,

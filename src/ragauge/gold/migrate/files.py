@@ -22,13 +22,12 @@ from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
 from ragauge.files.atomic_write import atomic_file, write_atomically
 from ragauge.files.fields import FieldError, Row
 from ragauge.files.open import opened
-from ragauge.files.ranges import Source
+from ragauge.files.ranges import Source, rows_of
 from ragauge.formats.detect import TREC
 from ragauge.formats.gold import DRAFT, PREVIOUS
 from ragauge.formats.gold_files import comments_lost, form_of, read_gold_rows
 from ragauge.formats.gold_files import written as gold_text
 from ragauge.formats.json_rows import decode_row, duplicate_key_error
-from ragauge.formats.load import rows_of
 from ragauge.gold.migrate.evidence import (
     UNMAPPED,
     MigrationSettings,

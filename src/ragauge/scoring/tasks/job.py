@@ -61,6 +61,8 @@ class Partial(Struct, frozen=True, kw_only=True):
     the first rows with a key twice, and what was found there. `closed` are names that are not read,
     each with the number of rows that have it and the line of the first. `placements` counts by what
     hits were placed, or why not; `prefixes` are those of document names that were matched without.
+    `by_text` counts the traces without an id that were joined by their question, `ambiguous` those
+    whose question several items share.
     """
 
     range_index: int
@@ -81,3 +83,5 @@ class Partial(Struct, frozen=True, kw_only=True):
     closed: dict[str, tuple[int, int]] = {}
     placements: dict[str, int] = {}
     prefixes: tuple[str, ...] = ()
+    by_text: int = 0
+    ambiguous: int = 0

@@ -29,6 +29,7 @@ from ragauge.scoring.tasks.job import Job, Misplaced, Partial
 from ragauge.scoring.tasks.row_notes import NotedRows, RowNotes
 from ragauge.scoring.trace_columns import Reducer, SlotName, slot_name
 from ragauge.spans import place_name
+from ragauge.text import question_key
 
 _CHUNK = 512
 
@@ -94,6 +95,7 @@ class RangeReducer:
 
     def _begin(self) -> None:
         self.traces = self.unknown = self.beside = self.problem_count = 0
+        self.by_text = self.ambiguous = 0
         self.crlf = False
         self.unknown_first: list[tuple[int, str]] = []
         self.problems: list[Misplaced] = []
@@ -182,6 +184,8 @@ class RangeReducer:
             closed=self.closed,
             placements=self.placements.take(),
             prefixes=tuple(sorted(self.placements.prefixes)),
+            by_text=self.by_text,
+            ambiguous=self.ambiguous,
         )
         self._begin()
         return partial
@@ -294,13 +298,25 @@ class RangeReducer:
         """The number of the paraphrase: as given, or found by its text."""
         if number is not None or code not in self.job.paraphrases:
             return number
-        return self.job.paraphrases[code].get(question or "")
+        paraphrases = self.job.paraphrases[code]
+        exact = paraphrases.get(question or "")
+        if exact is not None or self.by_question_only:
+            return exact
+        key = question_key(question)
+        return next(
+            (place for text, place in paraphrases.items() if question_key(text) == key), None
+        )
 
     def _admit(self, row: FastRow | Trace, line: int, code: int | None) -> bool:
         """Count a trace of a question; return whether it is to be reduced."""
         self.traces += 1
         if self.notes is not None:
             self.notes.note_hits(row.hits or ())
+        if not row.qid and self.job.rules.by == "either":
+            if code is not None:
+                self.by_text += 1
+            elif len(self.job.keys.by_question.numbers(question_key(row.question))) > 1:
+                self.ambiguous += 1
         if code is None:
             self._unknown(line, row.qid or row.question)
             return False
@@ -328,7 +344,7 @@ class RangeReducer:
             if turns is not None and turn in turns:
                 return turns[turn]
             return self.by_qid(qid)
-        return self.by_question(question or "") if self.job.rules.by == "either" else None
+        return self.by_question(question_key(question)) if self.job.rules.by == "either" else None
 
     def _unknown(self, line: int, name: str | None) -> None:
         self.unknown += 1

@@ -1,0 +1,61 @@
+"""Citations that stand in the text of an answer: ids or numbers of hits in brackets, footnotes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ragauge.formats.imports.foreign_format import Row
+from ragauge.text import citations_in
+
+_BRACKETED = re.compile(r"\[\^?([^\[\]\n]{1,200})\]|【([^【】\n]{1,200})】")
+_ID = re.compile(r"(?=.*[\d#/._:-])(?=.*[^\W\d])[^\s|]{2,}")
+"""What may be an id: no blanks, a letter, and a digit or a sign that words do not have."""
+_NUMBERS = re.compile(r"\s*\d{1,4}(?:\s*[,;]\s*\d{1,4})*\s*")
+
+
+def with_citations(row: Row) -> None:
+    """Give a trace the citations that its answer names, unless it has a list of them."""
+    answer = row.get("answer")
+    if row.get("citations") is not None or not isinstance(answer, str):
+        return
+    if citations_in(answer) is not None:  # `citations: [a, b]` is read wherever traces are
+        return
+    ids = [_hit_id(hit) for hit in row.get("hits") or ()]
+    citations = cited_in(answer, ids)
+    if citations:
+        row["citations"] = citations
+
+
+def cited_in(answer: str, hit_ids: list[str | None]) -> list[str]:
+    """The ids of hits that a text cites, each once, in the order of the text.
+
+    `[1]` and `[1, 3]` are numbers of hits from 1, as prompts number them; `【1†source】` and
+    `【4:1†source】` are those of OpenAI's assistants. What is in brackets and names no hit is not
+    a citation: Markdown links and asides look the same.
+    """
+    present = {hit_id for hit_id in hit_ids if hit_id is not None}
+    cited: dict[str, None] = {}
+    for match in _BRACKETED.finditer(answer):
+        if answer[match.end() : match.end() + 1] == "(":  # a link of Markdown
+            continue
+        inside = (match[1] or match[2]).partition("†")[0].strip()
+        if inside in present:
+            cited[inside] = None
+            continue
+        parts = [part.strip() for part in re.split(r"[,;]", inside)]
+        if all(part in present for part in parts):
+            cited.update(dict.fromkeys(parts))
+        elif not present and all(map(_ID.fullmatch, parts)):
+            # Exports without ids have those that the answer names, which the prompt had.
+            cited.update(dict.fromkeys(parts))
+        elif _NUMBERS.fullmatch(inside):
+            for number in map(int, re.findall(r"\d+", inside)):
+                if 1 <= number <= len(hit_ids) and (hit_id := hit_ids[number - 1]) is not None:
+                    cited[hit_id] = None
+    return list(cited)
+
+
+def _hit_id(hit: Any) -> str | None:
+    hit_id = hit.get("id") if isinstance(hit, dict) else hit
+    return None if hit_id is None else str(hit_id)

@@ -1,0 +1,161 @@
+"""Retrieved documents as other tools write them, and the hits that they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ragauge.formats.imports.payload import decoded, finite
+
+Hit = dict[str, Any]
+
+_IDS = ("id", "id_", "node_id", "chunk_id", "_id", "point_id", "uuid", "pk")
+_METADATA_IDS = ("chunk_id", "id", "_id", "node_id", "uuid", "pk")
+_DOCS = (
+    "doc_id", "document_id", "source", "file", "file_path", "doc_uri", "filename", "file_name",
+    "path", "url", "uri", "ref_doc_id",
+)  # fmt: skip
+_OWN_DOCS = ("doc", "doc_id", "document_id", "source_id", "doc_uri", "ref_doc_id")
+_TEXTS = ("page_content", "text", "content", "chunk", "snippet", "pageContent")
+_SCORES = ("score", "relevance_score", "similarity", "similarity_score", "_score")
+_METADATA = ("metadata", "meta", "payload", "extra_info")
+_LISTS = ("documents", "docs", "results", "hits", "matches", "nodes", "context", "chunks")
+_DOC_NAMES, _METADATA_ID_NAMES = frozenset(_DOCS), frozenset(_METADATA_IDS)
+_WRAPPERS = ("node", "document", "doc", "kwargs")
+
+REPR_METADATA = "hits with metadata as a Python repr (not read)"
+CUT_METADATA = "hits with metadata that was cut (not read)"
+ODD_SCORE = "hits with a score that is no number (not read)"
+
+
+def hits_of(documents: Any, notes: list[str]) -> list[Hit]:
+    """The hits in a list of documents; an object may hold the list under some name."""
+    hits = (hit_of(document, notes) for document in listed(documents))
+    return [hit for hit in hits if hit]
+
+
+def listed(documents: Any) -> list[Any]:
+    """The list that documents stand in: itself, or what an object has under some name."""
+    documents = decoded(documents)
+    if isinstance(documents, dict):
+        lists = (decoded(documents[name]) for name in _LISTS if name in documents)
+        documents = next((entry for entry in lists if isinstance(entry, list)), None)
+    return documents if isinstance(documents, list) else []
+
+
+def hit_of(document: Any, notes: list[str]) -> Hit | None:
+    """The hit that a document is: an object of LangChain, LlamaIndex or a database, or a text."""
+    document = decoded(document)
+    if isinstance(document, str):
+        return {"text": document}
+    if isinstance(document, list) and len(document) == 2 and isinstance(document[0], dict):
+        # What `similarity_search_with_score` gives: the document, and its score.
+        return hit_of({**document[0], "score": document[1]}, notes)
+    if not isinstance(document, dict):
+        return None
+    for wrapper in _WRAPPERS:
+        inner = decoded(document.get(wrapper))
+        if isinstance(inner, dict):
+            around = {name: document[name] for name in _SCORES if name in document}
+            return hit_of({**inner, **around}, notes)
+    metadata = metadata_of(first(document, _METADATA), notes)
+    return make_hit(
+        notes,
+        id=first(document, _IDS, of=(str, int)) or first(metadata, _METADATA_IDS, of=(str, int)),
+        doc=first(document, _OWN_DOCS, of=str) or first(metadata, _DOCS, of=str),
+        score=first(document, _SCORES, missing=first(metadata, _SCORES)),
+        text=first(document, _TEXTS, of=str),
+    )
+
+
+def make_hit(notes: list[str], *, id: Any, doc: Any, score: Any, text: Any) -> Hit:
+    """A hit of our own, with the fields that are there."""
+    hit: Hit = {}
+    if id is not None and id != "":
+        hit["id"] = id if isinstance(id, str) else str(id)
+    if doc:
+        hit["doc"] = doc
+    if score is not None:
+        number = finite(score)
+        if number is None:
+            notes.append(ODD_SCORE)
+        else:
+            hit["score"] = number
+    if isinstance(text, str):
+        hit["text"] = text
+    return hit
+
+
+def metadata_of(value: Any, notes: list[str]) -> Mapping[str, Any]:
+    """The metadata of a document: an object, or one as JSON; a Python repr is never evaluated."""
+    value = decoded(value)
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, str) and value.startswith("{"):
+        notes.append(REPR_METADATA if value.startswith(("{'", "{}")) else CUT_METADATA)
+    return {}
+
+
+def metadata_id(metadata: Mapping[str, Any]) -> Any:
+    """The id of a chunk in its metadata."""
+    if _METADATA_ID_NAMES.isdisjoint(metadata):  # the usual case, and the quickest answer
+        return None
+    return first(metadata, _METADATA_IDS, of=(str, int))
+
+
+def metadata_doc(metadata: Mapping[str, Any]) -> Any:
+    """The document of a chunk in its metadata."""
+    if _DOC_NAMES.isdisjoint(metadata):
+        return None
+    return first(metadata, _DOCS, of=str)
+
+
+def metadata_score(metadata: Mapping[str, Any]) -> Any:
+    """The score of a chunk in its metadata."""
+    return first(metadata, _SCORES)
+
+
+def first(
+    fields: Mapping[str, Any],
+    names: Iterable[str],
+    *,
+    of: Any = object,
+    missing: Any = None,
+) -> Any:
+    """The value of the first name that has one of a type."""
+    for name in names:
+        value = fields.get(name)
+        if value is not None and isinstance(value, of) and not isinstance(value, bool):
+            return value
+    return missing
+
+
+class NumberedDocuments:
+    """Documents that attributes give field by field, under keys with their number.
+
+    The number is the rank. SDKs keep 128 attributes of a span and drop the oldest, so the best
+    hits go first: numbers that are not 0 to n - 1 are the sign of that. Keys are counted, never a
+    list made up to their number: they can say 999999999.
+    """
+
+    def __init__(self, attributes: Mapping[str, Any], prefix: str) -> None:
+        self.fields: dict[int, dict[str, Any]] = {}
+        self.lost: str | None = None
+        skip = len(prefix)
+        for key, value in attributes.items():
+            if key.startswith(prefix):
+                number, _, field = key[skip:].partition(".")
+                if number.isascii() and number.isdecimal() and len(number) < 10:
+                    field = field.removeprefix("document.")
+                    self.fields.setdefault(int(number), {})[field] = value
+                else:
+                    self.lost = f"`{key[:80]}` has no rank"
+        if self.fields and self.lost is None and max(self.fields) != len(self.fields) - 1:
+            ranks = sorted(self.fields)
+            missing, total = ranks[-1] + 1 - len(ranks), ranks[-1] + 1
+            which = f"the first {missing}" if ranks[0] == missing else f"{missing}"
+            self.lost = f"{which} of {total} documents are missing"
+
+    def ordered(self) -> list[dict[str, Any]]:
+        """The fields of each document, by rank."""
+        return [self.fields[rank] for rank in sorted(self.fields)]

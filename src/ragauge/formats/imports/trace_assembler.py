@@ -1,0 +1,403 @@
+"""Spans become traces: grouped by trace, in whatever order and file they come, then put together.
+
+What was read of a span waits in a file without a name, so that memory grows with the number of
+spans and not with their texts.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from operator import itemgetter
+from typing import IO, Any
+
+import msgspec
+from msgspec import Struct
+
+from ragauge import registry
+from ragauge.files.redaction import redacted
+from ragauge.formats.imports import payload
+from ragauge.formats.imports.coverage import Coverage
+from ragauge.formats.imports.foreign_format import ImportOptions, Row
+from ragauge.formats.imports.span import CHAIN, MODEL, RERANKER, RETRIEVER, Span, SpanFacts
+from ragauge.formats.imports.vocabulary import Vocabulary
+
+_LATEST = 2**63 - 1
+_BUFFER = 1024 * 1024
+_SIZE_BITS = 32
+_LARGEST = (1 << _SIZE_BITS) - 1
+
+_FOREIGN = "traces without a span of a known convention (passed over)"
+_EMPTY = "traces without a question, a retrieval or an answer (passed over)"
+_PARTIAL = "traces with spans whose parent is not in the files"
+_TWICE = "spans that came twice (counted once)"
+_TRUNCATED = "traces that lost hits before the export (written as errors, never scored)"
+_SEVERAL = "traces with several retrievals"
+
+
+class _Record(Struct, array_like=True, gc=False):
+    """A span as it waits for the rest of its trace."""
+
+    span_id: str
+    parent_id: str | None
+    start: int
+    end: int
+    error: str | None
+    facts: SpanFacts | None
+
+
+def _by_start(record: _Record) -> tuple[int, int, str]:
+    return record.start, -record.end, record.span_id
+
+
+def _by_end(record: _Record) -> tuple[int, int, str]:
+    return record.end, -record.start, record.span_id
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Record).decode
+
+
+def traces_of(spans: Iterable[Span], options: ImportOptions, coverage: Coverage) -> Iterator[Row]:
+    """The traces that spans are, in the order of their times."""
+    assembler = TraceAssembler(options, coverage)
+    with assembler.file:
+        for span in spans:
+            assembler.add(span)
+        yield from assembler.rows()
+
+
+class TraceAssembler:
+    """Takes spans in any order, and gives the traces in the order of their times."""
+
+    def __init__(self, options: ImportOptions, coverage: Coverage) -> None:
+        self.options = options
+        self.coverage = coverage
+        vocabularies = sorted(
+            registry.vocabularies().values(), key=lambda one: (one.general, one.name)
+        )
+        self.vocabularies = vocabularies
+        self.marks: dict[str, tuple[int, Vocabulary]] = {}
+        for place, vocabulary in enumerate(vocabularies):
+            for mark in vocabulary.marks:
+                self.marks.setdefault(mark, (place, vocabulary))
+        self.mark_names = frozenset(self.marks)
+        self.file = tempfile.TemporaryFile(buffering=_BUFFER)  # noqa: SIM115  (its user closes it)
+        self.size = 0
+        # For each trace its earliest time, then where its spans stand in the file: offset and size
+        # in one number, and a bare list of them, since there may be millions.
+        self.traces: dict[str, list[int]] = {}
+
+    def add(self, span: Span) -> None:
+        """Take a span."""
+        attributes = span.attributes
+        facts = None
+        marks = self.mark_names.intersection(attributes)
+        if len(marks) == 1:
+            (mark,) = marks
+            facts = self.marks[mark][1].read(span)
+        elif marks:
+            facts = min((self.marks[mark] for mark in marks), key=itemgetter(0))[1].read(span)
+        elif span.dropped:
+            facts = self._read_by_prefix(span)
+        if facts is not None and facts.role in (RETRIEVER, CHAIN):
+            build = span.resource.get("service.version")
+            if isinstance(build, str) and (facts.index is None or "build" not in facts.index):
+                facts.index = {**(facts.index or {}), "build": build}
+        record = _Record(span.span_id, span.parent_id, span.start, span.end, span.error, facts)
+        try:
+            data = _encode(record)
+        except OverflowError:  # a number that no format but JSON can hold
+            record.start, record.end = min(span.start, _LATEST), min(span.end, _LATEST)
+            if facts is not None:
+                facts.input, facts.output = str(facts.input), str(facts.output)
+            data = _encode(record)
+        place = self.size << _SIZE_BITS | len(data)
+        trace = self.traces.get(span.trace_id)
+        if trace is None:
+            self.traces[span.trace_id] = [span.start, place]
+        else:
+            trace[0] = min(trace[0], span.start)
+            trace.append(place)
+        self.file.write(data)
+        self.size += len(data)
+
+    def _read_by_prefix(self, span: Span) -> SpanFacts | None:
+        """What a span says that lost the attribute it would be known by."""
+        for vocabulary in self.vocabularies:
+            prefixes = vocabulary.prefixes
+            if prefixes and any(key.startswith(prefixes) for key in span.attributes):
+                return vocabulary.read(span)
+        return None
+
+    def rows(self) -> Iterator[Row]:
+        """The traces of all spans, by time; those of one moment by their ids."""
+        ordered = sorted((trace[0], trace_id) for trace_id, trace in self.traces.items())
+        for _, trace_id in ordered:
+            places = self.traces.pop(trace_id)[1:]
+            yield from self._assembled(trace_id, self._unique(_records(self.file, places)))
+
+    def _unique(self, records: Sequence[_Record]) -> dict[str, _Record]:
+        """The spans by id. One that comes twice (sent again, or begun and ended) is one."""
+        by_id: dict[str, _Record] = {}
+        for record in records:
+            earlier = by_id.setdefault(record.span_id, record)
+            if earlier is not record:
+                self.coverage.note(_TWICE)
+                earlier.end = max(earlier.end, record.end)
+                earlier.error = earlier.error or record.error
+                earlier.parent_id = earlier.parent_id or record.parent_id
+                if earlier.facts is None or record.facts is None:
+                    earlier.facts = earlier.facts or record.facts
+                else:
+                    for name in SpanFacts.__struct_fields__:
+                        if getattr(earlier.facts, name) in (None, []):
+                            setattr(earlier.facts, name, getattr(record.facts, name))
+        return by_id
+
+    def _assembled(self, trace_id: str, by_id: dict[str, _Record]) -> Iterator[Row]:
+        records = sorted(by_id.values(), key=_by_start)
+        known = [record for record in records if record.facts is not None]
+        if not known:
+            self.coverage.note(_FOREIGN)
+            return
+        if any(
+            record.parent_id is not None and record.parent_id not in by_id for record in records
+        ):
+            self.coverage.note(_PARTIAL)
+        for record in known:
+            for note in record.facts.notes or ():  # type: ignore[union-attr]
+                self.coverage.note(note)
+        trace = _SpanTree(known, by_id)
+        question, answer = trace.question(), trace.answer()
+        retrievals, rerankings = trace.retrievals(), trace.with_role(RERANKER)
+        if not retrievals and not rerankings and question is None and answer is None:
+            self.coverage.note(_EMPTY)
+            return
+        if not retrievals and not rerankings and not trace.speaks():
+            self.coverage.note(_EMPTY)
+            return
+        if len(retrievals) > 1 and not rerankings:
+            self.coverage.note(f"{_SEVERAL}, read with --retrieval {self.options.retrieval}")
+        if self.options.retrieval == "each" and len(retrievals) > 1 and not rerankings:
+            for retrieval in retrievals:
+                asked = retrieval.facts.question  # type: ignore[union-attr]
+                row = self._row(trace_id, trace, [retrieval], [], asked or question, answer)
+                if asked is not None and question is not None and asked != question:
+                    row.pop("qid", None)  # a question of its own, which may be one of the gold set
+                yield row
+            return
+        if self.options.retrieval == "first":
+            chosen = retrievals[:1]
+        elif self.options.retrieval == "union":
+            chosen = retrievals
+        else:
+            chosen = retrievals[-1:]
+        if question is None:
+            asked_in = [*chosen, *rerankings, *known]
+            texts = (record.facts.question for record in asked_in)  # type: ignore[union-attr]
+            question = next((text for text in texts if text), None)
+        yield self._row(trace_id, trace, chosen, rerankings, question, answer)
+
+    def _row(
+        self,
+        trace_id: str,
+        trace: _SpanTree,
+        retrievals: Sequence[_Record],
+        rerankings: Sequence[_Record],
+        question: str | None,
+        answer: _Answer | None,
+    ) -> Row:
+        row: Row = {}
+        if (qid := trace.first("qid")) is not None:
+            row["qid"] = qid
+        if question is not None:
+            row["question"] = question
+        error = trace.error()
+        lost = trace.lost([*retrievals, *rerankings])
+        if lost is not None:
+            self.coverage.note(_TRUNCATED)
+            error = f"truncated: {lost}"
+            row["hits"] = []
+        else:
+            before = _union([record.facts.hits for record in retrievals])  # type: ignore[union-attr]
+            after, given = _reranked(rerankings)
+            if after is None:
+                row["hits"] = before
+            else:
+                first = before or given or []
+                row["hits"] = after if self.options.stage == "last" else first
+                row["hits_before_rerank"] = first
+        if answer is not None:
+            row["answer"] = answer.text
+            if answer.citations is not None:
+                row["citations"] = answer.citations
+        if error is not None:
+            row["error"] = redacted(error)
+        main = trace.main
+        if main.end > main.start:
+            row["latency_ms"] = (main.end - main.start) / 1e6
+        spent = sum(max(0, record.end - record.start) for record in retrievals)
+        if spent:
+            row["perf"] = {"t_retrieve_ms": spent / 1e6}
+        if (session := trace.first("session")) is not None:
+            row["session"] = session
+        row.update(trace.index())
+        row["trace_id"] = trace_id
+        return row
+
+
+def _records(file: IO[bytes], places: Sequence[int]) -> list[_Record]:
+    """The records at some places; spans of one trace mostly stand together."""
+    sizes = [place & _LARGEST for place in places]
+    first, last = places[0] >> _SIZE_BITS, (places[-1] >> _SIZE_BITS) + sizes[-1]
+    file.seek(first)
+    if last - first == sum(sizes):
+        block = memoryview(file.read(last - first))
+        ends = accumulate(sizes)
+        return [_decode(block[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+    records = []
+    for place, size in zip(places, sizes, strict=True):
+        file.seek(place >> _SIZE_BITS)
+        records.append(_decode(file.read(size)))
+    return records
+
+
+class _Answer(Struct, frozen=True):
+    text: str
+    citations: list[Any] | None
+
+
+class _SpanTree:
+    """The known spans of one trace by time, and which of them stand above the others."""
+
+    def __init__(self, known: Sequence[_Record], by_id: dict[str, _Record]) -> None:
+        self.known = known
+        self.by_id = by_id
+        tops = [record for record in known if self._known_above(record) is None]
+        self.tops = tops or list(known[:1])  # spans can be each other's parents, if they lie
+        self.main = next((top for top in self.tops if top.parent_id is None), self.tops[0])
+        self.tops.remove(self.main)
+        self.tops.insert(0, self.main)
+
+    def _known_above(self, record: _Record) -> _Record | None:
+        """The next span above that a vocabulary knows."""
+        above = None if record.parent_id is None else self.by_id.get(record.parent_id)
+        if above is None or (above.facts is not None and above is not record):
+            return above
+        met = {record.span_id}
+        while record.parent_id is not None and record.parent_id not in met:
+            above = self.by_id.get(record.parent_id)
+            if above is None:
+                return None
+            if above.facts is not None:
+                return above
+            met.add(above.span_id)
+            record = above
+        return None
+
+    def with_role(self, role: str) -> list[_Record]:
+        """The spans that did something, by the time at which they ended."""
+        chosen = [record for record in self.known if record.facts.role == role]  # type: ignore[union-attr]
+        return sorted(chosen, key=_by_end) if len(chosen) > 1 else chosen
+
+    def speaks(self) -> bool:
+        """Whether somebody asked: a model wrote, or something holds the steps together."""
+        roles = {record.facts.role for record in self.known}  # type: ignore[union-attr]
+        return MODEL in roles or self.main.facts.role == CHAIN  # type: ignore[union-attr]
+
+    def retrievals(self) -> list[_Record]:
+        """The retrievals; of two spans for one of them, as LlamaIndex writes, the outer counts."""
+        outer: list[_Record] = []
+        for record in self.with_role(RETRIEVER):
+            above = self._known_above(record)
+            is_inner = (
+                above is not None
+                and above.facts.role == RETRIEVER  # type: ignore[union-attr]
+                and _same_question(record, above)
+            )
+            if not is_inner:
+                outer.append(record)
+            elif above is not None and not above.facts.hits and above.facts.lost is None:  # type: ignore[union-attr]
+                above.facts.hits = record.facts.hits  # type: ignore[union-attr]
+        return outer
+
+    def question(self) -> str | None:
+        """What was asked: what the outermost span was given."""
+        for top in self.tops:
+            facts = top.facts
+            assert facts is not None
+            text = facts.question or payload.question_in(facts.input)
+            if text is not None:
+                return text
+        return None
+
+    def answer(self) -> _Answer | None:
+        """What the outermost span gave back, or else the last model."""
+        outputs = [top.facts.output for top in self.tops if top.facts.role in (CHAIN, MODEL)]  # type: ignore[union-attr]
+        outputs += [record.facts.output for record in self.with_role(MODEL)[::-1]]  # type: ignore[union-attr]
+        for output in outputs:
+            text = payload.answer_in(output)
+            if text is not None:
+                return _Answer(text, payload.citations_of(output))
+        return None
+
+    def error(self) -> str | None:
+        """Why the trace failed; a step that failed inside one that went well is none."""
+        for top in self.tops:
+            if error := top.error or top.facts.error:  # type: ignore[union-attr]
+                return error
+        if self.main.parent_id is not None:  # without the first span: any step that failed
+            for record in self.known:
+                if error := record.error or record.facts.error:  # type: ignore[union-attr]
+                    return error
+        return None
+
+    def lost(self, chosen: Sequence[_Record]) -> str | None:
+        """What is missing of the hits of some spans."""
+        texts = (record.facts.lost for record in chosen)  # type: ignore[union-attr]
+        return next((text for text in texts if text is not None), None)
+
+    def first(self, name: str) -> Any:
+        """The first value of a fact, from the outermost span to the last."""
+        values = (getattr(record.facts, name) for record in [*self.tops, *self.known])
+        return next((value for value in values if value is not None), None)
+
+    def index(self) -> dict[str, str]:
+        """What identifies the index, from all spans; the outer ones come first."""
+        names: dict[str, str] = {}
+        for record in [*self.tops, *self.known]:
+            for name, value in (record.facts.index or {}).items():  # type: ignore[union-attr]
+                names.setdefault(name, value)
+        return dict(sorted(names.items()))
+
+
+def _same_question(record: _Record, above: _Record) -> bool:
+    one, other = record.facts.question, above.facts.question  # type: ignore[union-attr]
+    return one is None or other is None or one == other
+
+
+def _union(lists: Sequence[list[dict[str, Any]] | None]) -> list[dict[str, Any]]:
+    """The hits of several lists, each once, in the order in which they came."""
+    if len(lists) == 1:
+        return lists[0] or []
+    seen: set[str] = set()
+    hits: list[dict[str, Any]] = []
+    for hit in (hit for listed in lists for hit in listed or ()):
+        key = hit.get("id") or hit.get("text") or ""
+        if key not in seen or not key:
+            seen.add(key)
+            hits.append(hit)
+    return hits
+
+
+def _reranked(
+    rerankings: Sequence[_Record],
+) -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]] | None]:
+    """The hits of the last reranker, and those it was given; None where there is no reranker."""
+    if not rerankings:
+        return None, None
+    facts = rerankings[-1].facts
+    assert facts is not None
+    return facts.hits or [], facts.candidates

@@ -1,0 +1,177 @@
+"""OTLP in all its forms gives the same traces, and damaged files say where."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from ragauge.errors import RagaugeError
+from ragauge.files.open import UnpackedFile, unpacked
+from ragauge.formats.imports.convert import recognise
+from ragauge.formats.imports.coverage import Coverage
+from ragauge.formats.imports.foreign_format import ForeignFile, ImportOptions
+from ragauge.formats.imports.otlp import FORMAT
+from tests.support.spans import body, chain, imported, protobuf, retriever, written
+
+REQUEST = body(
+    retriever(2, ["a", "ü"], "q?", parent=1),
+    chain(1, "q?", "It is. [ü]", attributes={"metadata": '{"qid": "Q1"}', "n": 7, "x": 0.5}),
+    resource={"service.version": "2"},
+)
+OTHER = body(chain(1, "r?", "y", trace=2), retriever(2, ["b"], "r?", parent=1, trace=2))
+
+
+def test_json_in_any_layout_is_the_same(tmp_path: Path) -> None:
+    both = {"resourceSpans": REQUEST["resourceSpans"] + OTHER["resourceSpans"]}
+    layouts = {
+        "one line": json.dumps(both),
+        "pretty": json.dumps(both, indent=2),
+        "lines": f"{json.dumps(REQUEST)}\n{json.dumps(OTHER)}\n",
+        "blank lines": f"\n{json.dumps(REQUEST)}\n\n{json.dumps(OTHER)}",
+        "array": json.dumps([REQUEST, OTHER]),
+        "byte order mark": "\ufeff" + json.dumps(both),
+        "tempo": json.dumps({"batches": both["resourceSpans"]}),
+        "with metrics": f'{{"resourceMetrics": []}}\n{json.dumps(both)}\n',
+    }
+    expected = None
+    for name, text in layouts.items():
+        path = tmp_path / "spans.json"
+        path.write_text(text, encoding="utf-8")
+        rows = imported(path)
+        expected = expected or rows
+        assert rows == expected, name
+    assert expected is not None
+    assert [row["question"] for row in expected] == ["q?", "r?"]
+
+
+def test_protobuf_and_json_are_the_same(tmp_path: Path) -> None:
+    (tmp_path / "a.pb").write_bytes(protobuf(REQUEST))
+    (tmp_path / "a.json").write_text(json.dumps(REQUEST), encoding="utf-8")
+    assert imported(tmp_path / "a.pb") == imported(tmp_path / "a.json")
+
+
+def test_protobuf_in_any_framing_is_the_same(tmp_path: Path) -> None:
+    one, other = protobuf(REQUEST), protobuf(OTHER)
+
+    def varint(number: int) -> bytes:
+        low, rest = number & 127, number >> 7
+        return bytes([low | 128]) + varint(rest) if rest else bytes([low])
+
+    framings = {
+        "concatenated": one + other,
+        "file exporter": b"".join(len(x).to_bytes(4, "big") + x for x in (one, other)),
+        "delimited": b"".join(varint(len(x)) + x for x in (one, other)),
+    }
+    expected = None
+    for name, data in framings.items():
+        path = tmp_path / "spans.pb"
+        path.write_bytes(data)
+        rows = imported(path)
+        expected = expected or rows
+        assert rows == expected, name
+    assert expected is not None
+    assert [row["question"] for row in expected] == ["q?", "r?"]
+
+
+def test_a_message_larger_than_what_is_parsed_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "spans.pb"
+    path.write_bytes(protobuf(REQUEST))
+    expected = imported(path)
+    for limit in (400, 60, 0):  # then scopes are parsed one by one, then spans
+        monkeypatch.setattr("ragauge.formats.imports.otlp_protobuf._AT_ONCE", limit)
+        assert imported(path) == expected
+
+
+def test_ids_in_base64_are_those_in_hex(tmp_path: Path) -> None:
+    text = json.dumps(REQUEST)
+    path = tmp_path / "spans.json"
+    path.write_text(text, encoding="utf-8")
+    expected = imported(path)
+    for hexed, based in (
+        (f"{1:032x}", "AAAAAAAAAAAAAAAAAAAAAQ=="),
+        (f"{1:016x}", "AAAAAAAAAAE="),
+        (f"{2:016x}", "AAAAAAAAAAI="),
+    ):
+        text = text.replace(f'"{hexed}"', f'"{based}"')
+    path.write_text(text, encoding="utf-8")
+    assert imported(path) == expected
+
+
+def test_numbers_may_be_text_or_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps(REQUEST), encoding="utf-8")
+    expected = imported(path)
+    text = json.dumps(REQUEST)
+    for one in REQUEST["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+        for name in ("startTimeUnixNano", "endTimeUnixNano"):
+            text = text.replace(f'"{one[name]}"', one[name])
+    path.write_text(text, encoding="utf-8")
+    assert imported(path) == expected
+
+
+def test_a_gzipped_body_is_unpacked_whatever_its_name_is(tmp_path: Path) -> None:
+    path = tmp_path / "spans.pb"
+    path.write_bytes(gzip.compress(protobuf(REQUEST)))
+    with unpacked(path) as file:
+        counts = Coverage()
+        assert FORMAT.read_traces is not None
+        rows = list(FORMAT.read_traces([ForeignFile(file)], ImportOptions(), counts))
+    assert [row["question"] for row in rows] == ["q?"]
+
+
+def test_a_truncated_body_is_an_error_that_says_where(tmp_path: Path) -> None:
+    data = protobuf(REQUEST) + protobuf(OTHER)
+    path = tmp_path / "spans.pb"
+    path.write_bytes(data[:-10])
+    with pytest.raises(RagaugeError) as caught:
+        imported(path)
+    problem = caught.value.problems[0]
+    assert problem.code == "bad-spans"
+    assert "at byte" in problem.message
+    assert problem.place is not None
+    assert problem.place.file == str(path)
+
+
+@pytest.mark.parametrize("cut", [0.3, 0.6, 0.99])
+def test_truncated_json_is_an_error_that_says_where(tmp_path: Path, cut: float) -> None:
+    text = json.dumps(REQUEST, indent=1)
+    path = tmp_path / "spans.json"
+    path.write_text(text[: int(len(text) * cut)], encoding="utf-8")
+    with pytest.raises(RagaugeError) as caught:
+        imported(path)
+    assert caught.value.problems[0].code == "bad-spans"
+
+
+def test_without_the_package_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "spans.pb"
+    path.write_bytes(protobuf(REQUEST))
+    monkeypatch.setitem(__import__("sys").modules, "opentelemetry.proto.trace.v1.trace_pb2", None)
+    with pytest.raises(RagaugeError) as caught:
+        imported(path)
+    assert caught.value.problems[0].code == "missing-extra"
+    assert caught.value.problems[0].hint == 'pip install "ragauge[otlp]"'
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\n{}\n", "\n\n\n\n\n", "\n\n\nhello", '\n{"qid": "a", "hits": []}\n' * 40, "a\x00b" * 50, ""],
+)
+def test_text_is_not_taken_for_protobuf(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_text(text, encoding="utf-8")
+    assert recognise(ForeignFile(UnpackedFile("x", str(path), False))) is None
+
+
+def test_spans_without_values_or_attributes(tmp_path: Path) -> None:
+    bare = {"traceId": "1", "spanId": "2", "attributes": None, "status": None}
+    odd = chain(1, "q?", "x")
+    odd["attributes"] += [{"key": "nothing"}, {"key": "null", "value": None}, {}]
+    (row,) = imported(written(tmp_path / "spans.json", bare, odd))
+    assert row["question"] == "q?"
