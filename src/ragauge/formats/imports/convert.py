@@ -33,14 +33,14 @@ def recognise(file: ForeignFile) -> ForeignFormat | None:
     """The format that a file is in; None for gold and traces of our own, and for anything else."""
     if not file.head.strip():
         return None
-    formats = registry.foreign_formats().values()
+    formats: Iterable[ForeignFormat] = registry.foreign_formats().values()
     return next((form for form in formats if form.recognise(file)), None)
 
 
 def format_of(files: Sequence[ForeignFile], name: str, side: Side) -> ForeignFormat:
     """The format that files are to be read in; they must hold the side that is asked for."""
     if name != AUTO:
-        form = registry.foreign_format(name)
+        form: ForeignFormat = registry.foreign_format(name)
     else:
         recognised = {file.name: recognise(file) for file in files}
         for file_name, one in recognised.items():

@@ -20,7 +20,7 @@ from ragauge.files.redaction import redacted
 from ragauge.formats.imports import payload
 from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ImportOptions, Row
-from ragauge.formats.imports.span import CHAIN, MODEL, RERANKER, RETRIEVER, Span, SpanFacts
+from ragauge.formats.imports.span import CHAIN, MODEL, RERANKER, RETRIEVER, SpanFacts, TraceSpan
 from ragauge.formats.imports.vocabulary import Vocabulary
 
 _LATEST = 2**63 - 1
@@ -59,7 +59,9 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Record).decode
 
 
-def traces_of(spans: Iterable[Span], options: ImportOptions, coverage: Coverage) -> Iterator[Row]:
+def traces_of(
+    spans: Iterable[TraceSpan], options: ImportOptions, coverage: Coverage
+) -> Iterator[Row]:
     """The traces that spans are, in the order of their times."""
     assembler = TraceAssembler(options, coverage)
     with assembler.file:
@@ -74,7 +76,7 @@ class TraceAssembler:
     def __init__(self, options: ImportOptions, coverage: Coverage) -> None:
         self.options = options
         self.coverage = coverage
-        vocabularies = sorted(
+        vocabularies: list[Vocabulary] = sorted(
             registry.vocabularies().values(), key=lambda one: (one.general, one.name)
         )
         self.vocabularies = vocabularies
@@ -89,7 +91,7 @@ class TraceAssembler:
         # in one number, and a bare list of them, since there may be millions.
         self.traces: dict[str, list[int]] = {}
 
-    def add(self, span: Span) -> None:
+    def add(self, span: TraceSpan) -> None:
         """Take a span."""
         attributes = span.attributes
         facts = None
@@ -123,7 +125,7 @@ class TraceAssembler:
         self.file.write(data)
         self.size += len(data)
 
-    def _read_by_prefix(self, span: Span) -> SpanFacts | None:
+    def _read_by_prefix(self, span: TraceSpan) -> SpanFacts | None:
         """What a span says that lost the attribute it would be known by."""
         for vocabulary in self.vocabularies:
             prefixes = vocabulary.prefixes
