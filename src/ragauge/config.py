@@ -66,6 +66,7 @@ class _Written(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     embed_cache: str | None = None
     embedders: dict[str, dict[str, Any]] = {}
     bands: dict[str, Bands] = {}
+    fields: dict[str, Any] = {}
 
 
 class Config(_Written, frozen=True, kw_only=True, dict=True):
@@ -83,6 +84,11 @@ class Config(_Written, frozen=True, kw_only=True, dict=True):
             relevance_level=self.relevance_level,
             min_n=self.min_n,
         )
+
+    @property
+    def ignored_fields(self) -> tuple[str, ...]:
+        """The fields of gold and traces that nothing reads, and that nothing is to be said of."""
+        return _ignored_fields(self.fields)
 
     def place(self, *key: str | int) -> Place:
         """Where a setting stands in the file."""
@@ -153,6 +159,11 @@ def load_config(path: Path) -> Config:
     if not math.isfinite(written.relevance_level):
         message = f"it must be a finite number: {written.relevance_level} - at `$.relevance_level`"
         raise _unusable(message, file.place(("relevance_level",)))
+    try:
+        _ignored_fields(written.fields)
+    except msgspec.ValidationError as error:
+        message = f"{error} - at `$.fields.ignore`"
+        raise _unusable(message, file.place(("fields", "ignore"))) from error
     base = path.parent
     settings = {key: getattr(written, key) for key in written.__struct_fields__}
     # A file that is named in the configuration lies beside it, wherever the command is run.
@@ -170,6 +181,11 @@ def load_config(path: Path) -> Config:
     return config
 
 
+def _ignored_fields(fields: dict[str, Any]) -> tuple[str, ...]:
+    """What `[fields] ignore` lists."""
+    return msgspec.convert(fields.get("ignore", ()), tuple[str, ...])
+
+
 def _unusable(message: str, place: Place) -> RagaugeError:
     return RagaugeError.of(
         "bad-config",
@@ -178,7 +194,7 @@ def _unusable(message: str, place: Place) -> RagaugeError:
         "store, target, suite, store_author, runs_dir, relevance_level, ignore_case, min_n, "
         "[system], [gates], [[waivers]] with gate, reason and expires (a date, YYYY-MM-DD), "
         "[refusal] patterns, [citation] mode and window, embed, embed_cache, "
-        "[embedders.NAME] settings, [bands.ID] stable, target and risk",
+        "[embedders.NAME] settings, [bands.ID] stable, target and risk, [fields] ignore",
         place=place,
     )
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -29,6 +29,8 @@ from ragauge.formats.trec.lines import BadLine, BadLines
 from ragauge.formats.trec.qrels import TrecRow, qrels_rows, run_rows
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.trace import Hit, Trace, TraceSet
+
+Value = TypeVar("Value")
 
 
 def _load(
@@ -113,8 +115,8 @@ def read_gold(
 ) -> LoadedRows:
     """The gold items of any input; `locate` finds what is quoted in a corpus."""
     if source is None:
-        items = given.items if isinstance(given, GoldSet) else list(given)  # type: ignore[call-overload]
-        return LoadedRows(list(items), [], 0)
+        items = given.items if isinstance(given, GoldSet) else given
+        return LoadedRows(list(values_of(items, GoldItem, "gold")), [], 0)
     if source.layout == "qrels":
         folder = isinstance(given, str | os.PathLike) and os.path.isdir(given)
         return _qrels_items(source, queries(given) if folder else {})  # type: ignore[arg-type]
@@ -122,6 +124,25 @@ def read_gold(
     refuse = choice.profile.join.duplicate_gold == "error"
     fast = FastGoldDecoder().item
     return _load(source, reader, reader.gold, fast, refuse_duplicate_keys=refuse)
+
+
+def values_of(given: object, kind: type[Value], name: str) -> tuple[Value, ...]:
+    """What was given in memory, if it is values of that kind; a set of them is taken apart before.
+
+    Dicts, frames and the like are an error here, and not where a field of them is missed.
+    """
+    values = tuple(given) if isinstance(given, Iterable) else (given,)
+    other = next((value for value in values if not isinstance(value, kind)), None)
+    if other is None and isinstance(given, Iterable):
+        return values
+    what = type(given).__name__
+    if isinstance(given, Iterable) and values:
+        what = f"{what} of {type(other).__name__}"
+    raise RagaugeError.of(
+        "usage",
+        f"{name} must be a path, or {kind.__name__} values, got: {what}",
+        hint="write the rows to a file, one JSON object a line, and give its path",
+    )
 
 
 def read_traces(source: Source, choice: FormatChoice) -> LoadedRows:

@@ -105,7 +105,7 @@ _NAMES: Mapping[Side, Collection[str]] = {"gold": GOLD_NAMES, "trace": TRACE_NAM
 
 def field_use(source: Source, side: Side, *, ignore: Collection[str] = ()) -> FieldUse:
     """Look at the fields of a sample of a file's rows; `ignore` are names that may be there."""
-    counter = _FieldCounter(side, ignore)
+    counter = FieldCounter(side, ignore)
     for data in sampled_rows(source):
         try:
             row = _decode_row(data)
@@ -119,7 +119,7 @@ def field_use_of_extra(
     extras: Sequence[Mapping[str, Any]], side: Side, *, ignore: Collection[str] = ()
 ) -> FieldUse:
     """The same of rows in memory, of which only the fields are there that nothing reads."""
-    counter = _FieldCounter(side, ignore)
+    counter = FieldCounter(side, ignore)
     for place in _spread(len(extras)):
         counter.add(extras[place])
     return counter.use()
@@ -161,7 +161,7 @@ def _shown(name: str) -> str:
     return plain(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}...")
 
 
-class _FieldCounter:
+class FieldCounter:
     """Counts the fields of rows, each under its path."""
 
     def __init__(self, side: Side, ignore: Collection[str]) -> None:

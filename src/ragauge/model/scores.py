@@ -10,10 +10,12 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from ragauge.codes import CODES, ExitCode
 from ragauge.metrics.metric import Better, Tally
 from ragauge.model.labels import ABSENT
 from ragauge.model.options import Options
 from ragauge.model.semantic import Semantic
+from ragauge.model.verdict import VerdictBlock
 
 SCHEMA = "ragauge.scores/2"
 
@@ -22,7 +24,7 @@ class MetricResult(Struct, frozen=True, kw_only=True):
     """One reported number with all that is needed to read it.
 
     `value` is None for 0/0, and `reason` then says why. `default` is what the profile's source
-    prints in that case.
+    prints in that case. `note` is what a reader of the value must know.
     """
 
     value: float | None
@@ -34,6 +36,7 @@ class MetricResult(Struct, frozen=True, kw_only=True):
     better: Better
     reason: str | None = None
     default: float | None = None
+    note: str | None = None
 
     @property
     def left_out(self) -> str:
@@ -192,6 +195,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     semantic      what is known of ΔS beyond its metrics: bands, zones, how it was measured
     unmatched     how many gold items a comparison excludes, as nothing that they expect is
                   recognised in both runs
+    blocks        why the numbers mean nothing, whatever the gates say
     """
 
     profile: str
@@ -217,8 +221,17 @@ class Scores(Struct, frozen=True, kw_only=True):
     gold_hash: str | None = None
     semantic: Semantic | None = None
     unmatched: int = 0
+    blocks: tuple[VerdictBlock, ...] = ()
 
     @property
     def measured(self) -> bool:
-        """Whether any trace met a gold item."""
-        return self.tally.gold > 0 and self.tally.scored > 0
+        """Whether any trace met a gold item, and anything was measured."""
+        return self.unmeasured is None
+
+    @property
+    def unmeasured(self) -> VerdictBlock | None:
+        """Why nothing was measured; None where something was."""
+        if not (self.tally.gold and self.tally.scored):
+            return VerdictBlock("nothing-measured", CODES["nothing-measured"].title)
+        blocks = (block for block in self.blocks if block.exit_code == ExitCode.NOTHING_MEASURED)
+        return next(blocks, None)

@@ -25,7 +25,7 @@ from ragauge.model.scores import (
     SliceResult,
 )
 from ragauge.model.semantic import Semantic
-from ragauge.model.verdict import GateResult, Verdict
+from ragauge.model.verdict import GateResult, Verdict, VerdictBlock
 
 DECIMALS = 4
 T = TypeVar("T")
@@ -76,6 +76,8 @@ def to_document(scores: Scores, verdict: Verdict, *, full: bool) -> dict[str, An
     }
     if scores.errors:
         document["errors"] = scores.errors
+    if scores.blocks:
+        document["blocks"] = [_block(block) for block in scores.blocks]
     if scores.semantic is not None:
         document["delta_s"] = _semantic(scores.semantic)
     if full:
@@ -149,6 +151,8 @@ def _metric(result: MetricResult) -> dict[str, Any]:
         "version": result.version,
         "better": result.better,
     }
+    if result.note is not None:
+        entry["note"] = result.note
     if result.value is None:
         entry["reason"] = result.reason
         entry["default"] = result.default
@@ -163,8 +167,12 @@ def verdict_document(verdict: Verdict) -> dict[str, Any]:
         "status": verdict.status,
         "exit_code": int(verdict.exit_code),
         "gates": [_gate(result) for result in verdict.gates],
-        "blocks": [{"code": block.code, "message": block.message} for block in verdict.blocks],
+        "blocks": [_block(block) for block in verdict.blocks],
     }
+
+
+def _block(block: VerdictBlock) -> dict[str, str]:
+    return {"code": block.code, "message": block.message}
 
 
 def _gate(result: GateResult) -> dict[str, Any]:
@@ -265,6 +273,7 @@ class _ScoresDocument(msgspec.Struct):
     skipped_lines: tuple[str, ...] = ()
     gold_hash: str | None = None
     delta_s: Semantic | None = None
+    blocks: tuple[VerdictBlock, ...] = ()
 
 
 LAYOUT = _ScoresDocument
@@ -326,6 +335,7 @@ def from_document(data: bytes, name: str) -> Scores:
         per_question=_per_question(document),
         gold_hash=document.gold_hash,
         semantic=document.delta_s,
+        blocks=document.blocks,
     )
 
 

@@ -101,6 +101,7 @@ class ScoringRequest(Struct, frozen=True, kw_only=True):
     options: Options = Options()
     intervals: bool = True
     count_repeats: bool = False
+    ignore_fields: tuple[str, ...] = ()
 
 
 class RunInput(Struct, frozen=True, kw_only=True):
@@ -196,7 +197,10 @@ def read_run_input(gold: PathLike, asked: Asked, measuring: ScoringRequest) -> R
             chunks=chunks,
             plan=_plan(choice, measuring, chunks),
             inputs=InputFacts(
-                gold_name=name, trace_name=shown_address(asked.address), notes=tuple(notes)
+                gold_name=name,
+                trace_name=shown_address(asked.address),
+                notes=tuple(notes),
+                gold_fields=score.fields_of(gold, source, "gold", measuring.ignore_fields),
             ),
         )
 
@@ -222,6 +226,7 @@ def _plan(choice: FormatChoice, measuring: ScoringRequest, chunks: dict[str, Chu
         patterns=measuring.refusal_patterns,
         intervals=measuring.intervals,
         count_repeats=measuring.count_repeats,
+        asked_k=measuring.cutoffs is not None,
     )
 
 
@@ -460,7 +465,14 @@ def why_stopped(progress: Progress, limits: Limits) -> str:
 
 
 def complete(
-    store: Store, run: RunRecord, run_input: RunInput, bands: Mapping[str, Bands] | None = None
+    store: Store,
+    run: RunRecord,
+    run_input: RunInput,
+    bands: Mapping[str, Bands] | None = None,
+    *,
+    ignore_fields: Sequence[str] = (),
 ) -> Scores:
     """Score a run that has all its results, and mark it complete."""
-    return finish_run(store, run, run_input.job(), run_input.items, bands)
+    return finish_run(
+        store, run, run_input.job(), run_input.items, bands, ignore_fields=ignore_fields
+    )

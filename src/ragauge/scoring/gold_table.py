@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.gold.findings import has_evidence
 from ragauge.ids import section_of, type_of
 from ragauge.metrics.columns import GoldColumns, Ints
 from ragauge.model.chunk import Chunk
@@ -17,10 +18,23 @@ from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules, Profile
 from ragauge.scoring.evidence_pieces import EvidencePieces, documents_of, gold_details_of, pieces_of
 from ragauge.scoring.join import gold_columns
+from ragauge.scoring.tasks.asked_questions import Texts
 from ragauge.scoring.trace_columns import GoldKeys, gold_keys
 
 SLICES = ("type", "tag", "section", "document", "language", "difficulty")
 """The dimensions by which questions are grouped."""
+
+
+class GoldLabels(Struct, frozen=True, kw_only=True):
+    """What gold items say themselves, before a profile decides what they mean by silence.
+
+    `expecting` items say whether there is an answer; those `to_answer` do not say that there is
+    none, and `without_evidence` of these name nothing that an answer could be found in.
+    """
+
+    expecting: int
+    to_answer: int
+    without_evidence: int
 
 
 class GoldTable(Struct, frozen=True, kw_only=True):
@@ -28,6 +42,7 @@ class GoldTable(Struct, frozen=True, kw_only=True):
 
     `identity` orders questions by what they are, so that the order of the file never shows. The
     last ones, `beside` of them, are not measured: they are there for the traces that are theirs.
+    `questions` has the question and the paraphrases of each, unless traces are joined by them.
     """
 
     read: int
@@ -45,6 +60,8 @@ class GoldTable(Struct, frozen=True, kw_only=True):
     slices: Mapping[str, Mapping[str, Ints]]
     chunks: dict[str, Chunk] = {}
     beside: int = 0
+    questions: Sequence[Texts] = ()
+    labels: GoldLabels | None = None
 
     @property
     def measured(self) -> int:
@@ -125,7 +142,25 @@ def gold_table(
         else {},
         chunks=chunks,
         beside=len(unique) - measured,
+        questions=() if rules.by == "question" else [_texts(item) for item in unique],
+        labels=_labels(unique[:measured]),
     )
+
+
+def _labels(items: Sequence[GoldItem]) -> GoldLabels:
+    to_answer = [item for item in items if item.expect != "refuse"]
+    return GoldLabels(
+        expecting=sum(item.expect is not None for item in items),
+        to_answer=len(to_answer),
+        without_evidence=sum(not has_evidence(item) for item in to_answer),
+    )
+
+
+def _texts(item: GoldItem) -> Texts:
+    """The texts in which an item may be asked, its question first."""
+    if item.question is None or not item.paraphrases:
+        return item.question
+    return item.question, *item.paraphrases
 
 
 def _identity(item: GoldItem) -> tuple[str, int, str]:

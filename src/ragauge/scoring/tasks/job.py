@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from ragauge.errors import Problem
@@ -10,6 +12,7 @@ from ragauge.model.chunk import Chunk
 from ragauge.model.dialect import Dialect
 from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
+from ragauge.scoring.tasks.asked_questions import QuestionTally, Texts
 from ragauge.scoring.tasks.row_notes import NotedRows
 from ragauge.scoring.trace_columns import Columns, GoldKeys
 
@@ -22,6 +25,8 @@ class Job(Struct, frozen=True, kw_only=True):
     `measured`: questions from this number on are not measured, and their traces counted apart.
     `note_rows`: a page will show the traces, so partials bring notes on their rows.
     `check_keys`: every row is searched for keys that stand twice, which takes time.
+    `questions` are those of each gold item with its paraphrases, to compare traces with; none
+    where traces are joined by them.
     """
 
     source: Source
@@ -44,6 +49,33 @@ class Job(Struct, frozen=True, kw_only=True):
     measured: int | None = None
     note_rows: bool = False
     check_keys: bool = False
+    questions: Sequence[Texts] = ()
+
+
+class NamedHits(Struct, frozen=True, kw_only=True):
+    """What hits and citations are known by, over some rows.
+
+    matched     one of them is called as something that gold names
+    placed      one has a place, or a chunk of the list has its id
+    documented  one has a document
+    quotable    one has a text
+    example     the first of them by its id
+    """
+
+    matched: bool = False
+    placed: bool = False
+    documented: bool = False
+    quotable: bool = False
+    example: str | None = None
+
+    def __or__(self, later: NamedHits) -> NamedHits:
+        return NamedHits(
+            matched=self.matched or later.matched,
+            placed=self.placed or later.placed,
+            documented=self.documented or later.documented,
+            quotable=self.quotable or later.quotable,
+            example=later.example if self.example is None else self.example,
+        )
 
 
 class Misplaced(Struct, frozen=True, array_like=True):
@@ -57,7 +89,8 @@ class Partial(Struct, frozen=True, kw_only=True):
     """The records of one range as columns, and what was counted on the way.
 
     `beside` counts the traces of questions that are not measured. `duplicate_keys` are the lines of
-    the first rows with a key twice, and what was found there.
+    the first rows with a key twice, and what was found there. `asked` says how the questions of
+    the traces compare with those of their gold items.
     """
 
     range_index: int
@@ -75,3 +108,4 @@ class Partial(Struct, frozen=True, kw_only=True):
     noted: NotedRows | None = None
     duplicate_keys: tuple[tuple[int, str], ...] = ()
     duplicate_key_count: int = 0
+    asked: QuestionTally = QuestionTally()
