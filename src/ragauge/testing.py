@@ -145,6 +145,7 @@ class Scorer:
             hashes=baseline is not None,
             embed=embed,
             bands=config.bands,
+            ignore_fields=config.ignored_fields,
         )
         return Scored(
             settings=settings,
@@ -424,6 +425,7 @@ class MarkerSettings(
     allow_skipped: bool = False
     allow_empty: bool = False
     allow_no_baseline: bool = False
+    allow_other_questions: bool = False
 
     @property
     def tolerance(self) -> gating.Tolerance:

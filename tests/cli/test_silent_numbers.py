@@ -143,7 +143,7 @@ def test_traces_of_which_nothing_is_read_measure_nothing(folder: Folder) -> None
     for gold in (GOLD, MISSPELT_GOLD):
         outcome = scored(folder, gold, MISSPELT_TRACES)
         assert outcome.exit_code == 5
-        assert "error[nothing-measured]: no trace has hits, an answer or an error" in outcome.err
+        assert "warning: nothing-measured: no trace has hits, an answer or an error" in outcome.err
         assert "did you mean `answer_json`?" in outcome.err
 
 
@@ -202,6 +202,12 @@ def test_a_metric_that_nobody_can_have_measures_nothing(folder: Folder) -> None:
     assert "NOTHING MEASURED" in outcome.out
 
 
+def test_counts_of_the_run_are_measured_where_only_they_are_asked_for(folder: Folder) -> None:
+    gates = ("--profile", "all", "--metrics", "run.missing", "--gates", "run.missing<=0")
+    assert scored(folder, GOLD, TRACES, *gates).exit_code == 0
+    assert scored(folder, GOLD, TRACES[:9], *gates, "--allow-missing").exit_code == 1
+
+
 def test_gate_says_the_same_of_a_saved_file(folder: Folder) -> None:
     for name, traces, code in (("x", MISSPELT_TRACES, 5), ("y", OTHER_IDS, 4), ("z", TRACES, 0)):
         assert scored(folder, GOLD, traces, "--full", "-o", f"{name}.json").exit_code == code
@@ -216,10 +222,10 @@ def test_gate_says_the_same_of_a_saved_file(folder: Folder) -> None:
 def test_ids_that_never_match_are_not_evaluable(folder: Folder, options: tuple[str, ...]) -> None:
     outcome = scored(folder, GOLD, OTHER_IDS, *options)
     assert outcome.exit_code == 4
-    assert "error[ids-never-match]: nothing that was retrieved or cited (such as `chunk-0`)" in (
+    assert "warning: ids-never-match: nothing that was retrieved or cited (such as `chunk-0`)" in (
         outcome.err
     )
-    assert "(such as `p0#1`)" in outcome.err
+    assert "in the gold set (such as `p0#1`)" in outcome.err
     assert "--chunks FILE or --corpus DIR" in outcome.err
 
 
@@ -266,7 +272,7 @@ def test_places_in_gold_and_ids_in_traces_are_not_evaluable(folder: Folder) -> N
     traces = [{"qid": f"Q{n}", "retrieved": [f"c{n}", "c99"], "answer": "x"} for n in range(COUNT)]
     outcome = scored(folder, PLACES, traces)
     assert outcome.exit_code == 4
-    assert "error[no-places]: gold names places in documents, and no hit has one" in outcome.err
+    assert "warning: no-places: gold names places in documents, but no hit has one" in outcome.err
     placed = [
         {"qid": f"Q{n}", "hits": [{"id": f"c{n}", "doc": "other.md", "start": 0, "end": 5}]}
         for n in range(COUNT)
@@ -278,7 +284,7 @@ def test_a_trec_run_of_other_documents_is_not_evaluable(folder: Folder) -> None:
     folder.write("x.qrels", "".join(f"{n} 0 d{n} 1\n" for n in range(5)))
     folder.write("x.run", "".join(f"{n} Q0 other{n} 1 0.5 r\n" for n in range(5)))
     outcome = folder.run("score", "x.qrels", "x.run")
-    assert (outcome.exit_code, "error[ids-never-match]" in outcome.err) == (4, True)
+    assert (outcome.exit_code, "warning: ids-never-match: " in outcome.err) == (4, True)
     folder.write("x.run", "".join(f"{n} Q0 d{n + 1} 1 0.5 r\n" for n in range(5)))
     outcome = folder.run("score", "x.qrels", "x.run")
     assert (outcome.exit_code, "ids-never-match" in outcome.err) == (0, False)
@@ -291,7 +297,7 @@ def test_a_run_is_held_to_the_same(folder: Folder, monkeypatch: pytest.MonkeyPat
     target = ("--target", "python:system_of_silence:ask", "--store", "sqlite:///s.db")
     outcome = folder.run("run", "--gold", "gold.jsonl", *target)
     assert outcome.exit_code == 4
-    assert "error[ids-never-match]" in outcome.err
+    assert "warning: ids-never-match: " in outcome.err
     assert "1 other field is not read" in outcome.err
 
 
@@ -318,7 +324,7 @@ def test_traces_of_other_questions_are_not_evaluable(folder: Folder) -> None:
     outcome = scored(folder, GOLD, traces)
     assert outcome.exit_code == 4
     assert (
-        "error[foreign-traces]: 20 of 20 traces are about another question than their gold item, "
+        "warning: foreign-traces: 20 of 20 traces are about another question than their gold item, "
         "the first: Q0 at trace.jsonl:1; "
     ) in outcome.err
     allowed = scored(folder, GOLD, traces, "--allow-other-questions")
@@ -397,8 +403,7 @@ def test_recall_of_no_evidence_is_as_in_the_source_under_ship_alone(folder: Fold
 def test_a_cutoff_beyond_all_hits_is_said_where_it_was_asked_for(folder: Folder) -> None:
     outcome = scored(folder, GOLD, TRACES, "--k", "10")
     assert (
-        "warning: k = 10, and no trace has more than 2 hits: what is measured at 10 is what is "
-        "measured at 2\n"
+        "warning: k = 10, but no trace has more than 2 hits: metrics at 10 equal those at 2\n"
     ) in outcome.err
     assert "no trace has more than" not in scored(folder, GOLD, TRACES, "--k", "2").err
     assert "no trace has more than" not in scored(folder, GOLD, TRACES, "--profile", "all").err

@@ -352,7 +352,7 @@ def warn(view: View) -> None:
     """Say on stderr what a reader should know before any number."""
     for block in view.verdict.blocks:
         if block in view.scores.blocks:
-            say(f"error[{block.code}]: {block.message}")
+            say(f"warning: {block.code}: {block.message}")
     for warning in view.scores.warnings:
         say(f"warning: {warning}")
     for line in view.scores.skipped:

@@ -70,8 +70,8 @@ def cutoff_caution(ks: tuple[int, ...], totals: Totals) -> list[str]:
         return []
     listed = ", ".join(map(str, beyond))
     return [
-        f"k = {listed}, and no trace has more than {most} hit{'' if most == 1 else 's'}: "
-        f"what is measured at {listed} is what is measured at {most}"
+        f"k = {listed}, but no trace has more than {most} hit{'' if most == 1 else 's'}: "
+        f"metrics at {listed} equal those at {most}"
     ]
 
 
@@ -147,7 +147,8 @@ def unmeasured_block(
         fields = None  # of rows in memory it is not known which fields they had
     if fields is not None and fields.is_mute and (fields.unread or not follows_source):
         return _nothing(_of_fields(fields))
-    if follows_source or not metrics:
+    # Who chooses nothing but counts of the run has measured them.
+    if follows_source or all(name.startswith("run.") for name in metrics):
         return None
     reads_hits = fields is None or "hits" in fields.read
     has_evidence = labels is None or labels.without_evidence < labels.to_answer
@@ -227,21 +228,21 @@ def unmatched_block(
         return None
     if places and hits.quotable and any(item.quoted for item in details):
         return None
-    if hits.example is None and not hits.documented:
+    if hits.example is None:
         return None
     cure = "say where the chunks lie (--chunks FILE or --corpus DIR)"
-    mine = f"such as `{hits.example}`" if hits.example is not None else "by document alone"
+    mine = f"such as `{hits.example}`"
     if places and not names.difference(anchor.id or "" for anchor in places):
         return VerdictBlock(
             "no-places",
-            f"gold names places in documents, and no hit has one (hits are named, {mine}); {cure}, "
+            f"gold names places in documents, but no hit has one (hits are ids, {mine}); {cure}, "
             "or log `doc` and `offsets` with the hits",
         )
     theirs = next((ids[0] for ids in keys.evidence if ids), None) or min(names, default="")
     return VerdictBlock(
         "ids-never-match",
-        f"nothing that was retrieved or cited ({mine}) is called as anything in the gold set "
-        f"(such as `{theirs}`); log the names that gold has, or {cure}",
+        f"nothing that was retrieved or cited ({mine}) is named in the gold set (such as "
+        f"`{theirs}`); log the ids that gold names, or {cure}",
     )
 
 
