@@ -316,6 +316,13 @@ def test_fields_of_answers_that_are_not_read_are_named(
     assert "1 other field is not read" in outcome.err
 
 
+def test_diagnose_finds_no_causes_of_numbers_that_mean_nothing(folder: Folder) -> None:
+    scored(folder, GOLD, OTHER_IDS, "--store", "--run-id", "r")
+    outcome = folder.run("diagnose", "r")
+    assert (outcome.exit_code, outcome.codes) == (4, {"ids-never-match"})
+    assert folder.run("gate", "r").exit_code == 4
+
+
 # --- other questions ---
 
 

@@ -41,7 +41,8 @@ def gold_cautions(labels: GoldLabels | None, totals: Totals, metrics: Iterable[s
     if labels is None:
         return []
     cautions = []
-    if not labels.expecting and totals.spoken:
+    # A profile may take from the evidence that an item is to be answered.
+    if not labels.expecting and not totals.answerable and totals.spoken:
         cautions.append(
             "no gold item has `answerable`: whether it was right to answer or to refuse is not "
             "measured"
