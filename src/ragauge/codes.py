@@ -136,6 +136,9 @@ unknown-run: no stored run has that id or tag
     **_codes(
         ExitCode.BAD_INPUT,
         """
+not-rows: a file holds something else than rows of JSON
+    It is a table with a header, or binary. Gold and traces are JSON Lines, a JSON array, or one of
+    the other kinds of file that `ragauge score --help` names; the kind is told by the first bytes.
 bad-json: a line is not valid JSON
     JSON Lines needs one complete object on every line. NaN, Infinity, single quotes, trailing
     commas and unescaped control characters are not JSON.
@@ -280,6 +283,17 @@ skipped-lines: bad lines were skipped
     --allow-skipped lets the gates decide without them.
 nothing-answered: nothing was answered and nothing was answerable
     Every ratio would be 0/0, and the source's defaults would pass. --allow-empty accepts that.
+ids-never-match: no id that was retrieved or cited is an id of the gold set
+    Every number would be a zero that says nothing of the system: gold and traces name chunks or
+    documents in two ways, or come from two indexes. Say where the chunks lie (--chunks FILE or
+    --corpus DIR), log the ids that gold names, or pin the gold set to places with `gold pin`.
+no-places: gold names places in documents, and the hits have none
+    A hit is found at a place by its own offsets, or by a list that says where chunks lie. Log `doc`
+    and `offsets` with the hits, or give --chunks FILE or --corpus DIR.
+foreign-traces: traces are about other questions than the gold items that they belong to
+    Their question is that of another item, or has no word in common with that of their own: ids
+    were given anew, or the files are of two gold sets. Compare the questions at the lines that are
+    named; --allow-other-questions scores them all the same.
 undefined-metric: a gated metric is 0/0
     No record is in its population; the reason is in the gate's row. A gate on nothing does not
     pass.
@@ -309,7 +323,9 @@ mixed-embedders: the ΔS of this run come from different embedders
         """
 nothing-measured: there is no gold item or no trace that belongs to one
     The gold file or the trace file is empty, or no id is in both: a changed prefix is the usual
-    cause. For a corpus: no file that can be read was found.
+    cause. Or gold and traces meet, and no field of them is read that a chosen metric could measure:
+    fields that are misspelt, or an export of another tool. `ragauge validate --fields` lists what
+    is not read. For a corpus: no file that can be read was found.
 """,
     ),
     **_codes(

@@ -95,6 +95,11 @@ class Config(_Written, frozen=True, kw_only=True, dict=True):
         """The project's own field names."""
         return field_maps(self.fields, place_of=lambda *key: self.place("fields", *key))
 
+    @property
+    def ignored_fields(self) -> tuple[str, ...]:
+        """The fields of gold and traces that nothing reads, and that nothing is to be said of."""
+        return _ignored_fields(self.fields)
+
     def place(self, *key: str | int) -> Place:
         """Where a setting stands in the file."""
         text = vars(self).get(_TEXT)
@@ -167,6 +172,11 @@ def load_config(path: Path) -> Config:
     if not math.isfinite(written.relevance_level):
         message = f"it must be a finite number: {written.relevance_level} - at `$.relevance_level`"
         raise _unusable(message, file.place(("relevance_level",)))
+    try:
+        _ignored_fields(written.fields)
+    except msgspec.ValidationError as error:
+        message = f"{error} - at `$.fields.ignore`"
+        raise _unusable(message, file.place(("fields", "ignore"))) from error
     base = path.parent
     settings = {key: getattr(written, key) for key in written.__struct_fields__}
     # A file that is named in the configuration lies beside it, wherever the command is run.
@@ -185,6 +195,11 @@ def load_config(path: Path) -> Config:
     return config
 
 
+def _ignored_fields(fields: dict[str, Any]) -> tuple[str, ...]:
+    """What `[fields] ignore` lists."""
+    return msgspec.convert(fields.get("ignore", ()), tuple[str, ...])
+
+
 def _unusable(message: str, place: Place) -> RagaugeError:
     return RagaugeError.of(
         "bad-config",
@@ -194,7 +209,7 @@ def _unusable(message: str, place: Place) -> RagaugeError:
         "[system], [gates], [[waivers]] with gate, reason and expires (a date, YYYY-MM-DD), "
         "[refusal] rule, patterns and languages, [citation] mode and window, embed, embed_cache, "
         "[embedders.NAME] settings, [bands.ID] stable, target and risk, "
-        "[fields] with [fields.gold] and [fields.traces]",
+        "[fields] ignore, with [fields.gold] and [fields.traces]",
         place=place,
     )
 

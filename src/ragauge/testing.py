@@ -146,6 +146,7 @@ class Scorer:
             embed=embed,
             bands=config.bands,
             fields=config.field_maps,
+            ignore_fields=config.ignored_fields,
         )
         return Scored(
             settings=settings,
@@ -429,6 +430,7 @@ class MarkerSettings(
     allow_skipped: bool = False
     allow_empty: bool = False
     allow_no_baseline: bool = False
+    allow_other_questions: bool = False
 
     @property
     def tolerance(self) -> gating.Tolerance:

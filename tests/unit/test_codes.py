@@ -291,6 +291,17 @@ LEXICAL_GATE = (
 )  # fmt: skip
 
 
+MANY = [
+    {"qid": str(n), "question": f"Which colour{n} is right?", "relevant": [f"c{n}"]}
+    for n in range(5)
+]
+PLACED = [
+    {"qid": str(n), "relevant": [{"doc": "a.md", "start": 10 * n, "end": 10 * n + 9}]}
+    for n in range(5)
+]
+ELSEWHERE = [{"qid": str(n), "hits": [f"other-{n}"]} for n in range(5)]
+FOREIGN = [{"qid": str(n), "q": "Reset my password", "hits": [f"c{n}"]} for n in range(5)]
+
 RECIPES: dict[str, Recipe] = {
     "bad-model": _bad_model,
     "embedder-failed": _embedder_failed,
@@ -378,6 +389,10 @@ RECIPES: dict[str, Recipe] = {
     "incomparable": _incomparable,
     "mixed-embedders": scored(*CANARY, *FULL, trace=DISTANT, gold=GOLD[:2]),
     "nothing-measured": scored(*FULL, trace=b""),
+    "not-rows": scored(trace=b"qid,answer\nA1,yes\n"),
+    "ids-never-match": scored("--profile", "all", *FULL, gold=MANY, trace=ELSEWHERE),
+    "no-places": scored("--profile", "all", *FULL, gold=PLACED, trace=ELSEWHERE),
+    "foreign-traces": scored("--profile", "all", *FULL, gold=MANY, trace=FOREIGN),
     "bug": _bug,
 }
 

@@ -19,6 +19,7 @@ from ragauge.cli.options import (
     CommandOptions,
     choice,
     options,
+    say,
     screen,
     whole_numbers,
 )
@@ -82,7 +83,7 @@ if TYPE_CHECKING:
 @click.option("--write-report", is_flag=True, help="Also write RUNS_DIR/B/report.md.")
 @click.option("--runs-dir", metavar="DIR", help="For --write-report (default: runs).")
 @click.option("--full", is_flag=True, help="List every question, draws too.")
-@options(ALLOW_OPTIONS[:4])
+@options(ALLOW_OPTIONS[:5])
 @WORKERS_OPTION
 def COMMAND(**values: Any) -> int:  # noqa: N802
     """Compare run B with run A, question by question.
@@ -98,9 +99,11 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     from msgspec.structs import replace
 
     from ragauge import registry
+    from ragauge.codes import ExitCode
     from ragauge.compare import align, common_gold, compare
     from ragauge.errors import RagaugeError
     from ragauge.model.comparison import ComparisonView
+    from ragauge.model.verdict import Verdict
 
     asked = CommandOptions(**values)
     config, corpora = asked.config, asked.corpora
@@ -156,6 +159,12 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         drop_gates, verdict = judged_drops(
             aligned, config, asked.gates, asked.tolerance, asked.as_of
         )
+        blocks = compare.comparison_blocks(aligned, asked.tolerance)
+        if blocks:
+            nothing = Verdict(status="pass", exit_code=ExitCode.PASS, gates=(), blocks=())
+            verdict = (verdict or nothing).blocked_by(blocks)
+        for note in aligned.field_notes:
+            say(f"warning: {note}")
         comparison = compare.compare(
             aligned,
             side_a[0],

@@ -95,6 +95,11 @@ ALLOW_OPTIONS = [
         "--allow-empty", is_flag=True, help="Judge although nothing was answered or answerable."
     ),
     click.option(
+        "--allow-other-questions",
+        is_flag=True,
+        help="Judge although many traces are about other questions than their gold items.",
+    ),
+    click.option(
         "--allow-no-baseline", is_flag=True, help="Leave gates on a drop out: this is the baseline."
     ),
 ]
@@ -379,6 +384,7 @@ class CommandOptions(SimpleNamespace):
             "options": config.options,
             "intervals": False,
             "fields": self.field_maps,
+            "ignore_fields": config.ignored_fields,
             **settings,
         }
         return StoredRun(store, scored_run(store, gold, trace, trace, **settings))

@@ -326,6 +326,7 @@ def conclude(
         details=details,
         raw_csv=raw_csv,
     )
+    warn(view)
     emit(view, format_name, outputs)
     talk(view, format_name)
     return int(verdict.exit_code)
@@ -347,10 +348,11 @@ def emit(view: View, format_name: str, outputs: Sequence[str]) -> None:
     print_text(printable(contents[report.name], report.name), report.syntax)
 
 
-def talk(view: View, format_name: str) -> None:
-    """Say on stderr what the printed format does not: warnings, failed gates, the verdict."""
-    from ragauge.model import phrases
-
+def warn(view: View) -> None:
+    """Say on stderr what a reader should know before any number."""
+    for block in view.verdict.blocks:
+        if block in view.scores.blocks:
+            say(f"warning: {block.code}: {block.message}")
     for warning in view.scores.warnings:
         say(f"warning: {warning}")
     for line in view.scores.skipped:
@@ -359,6 +361,12 @@ def talk(view: View, format_name: str) -> None:
     more -= len(view.scores.skipped)
     if more > 0:
         say(f"skipped: ... and {more} more")
+
+
+def talk(view: View, format_name: str) -> None:
+    """Say on stderr what the printed format does not: failed gates, the verdict."""
+    from ragauge.model import phrases
+
     if format_name == "table":
         return
     for result in view.verdict.gates:

@@ -183,7 +183,13 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         plan.screen.clear()
         if answered.progress.stopped is not None:
             return _stopped(store, answered.run, answered.progress, plan.limits)
-        scores = running.complete(store, answered.run, answered.material, options.config.bands)
+        scores = running.complete(
+            store,
+            answered.run,
+            answered.material,
+            options.config.bands,
+            ignore_fields=options.config.ignored_fields,
+        )
         code = _judge(stack, store, answered, scores, plan)
     if options.allow_errored:
         return code
@@ -295,6 +301,7 @@ def _start(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
             options=config.options,
             count_repeats=options.full,
             fields=options.field_maps,
+            ignore_fields=config.ignored_fields,
         ),
     )
     snapshot = {} if options.snapshot is None else load_system(Path(options.snapshot))

@@ -196,6 +196,7 @@ def COMMAND(  # noqa: N802
     allow_skipped: bool,
     allow_empty: bool,
     allow_no_baseline: bool,
+    allow_other_questions: bool,
     workers: int | None,
     chunks: str | None,
     baseline: str | None,
@@ -305,6 +306,7 @@ def COMMAND(  # noqa: N802
                 workers=workers,
                 embed=embedder,
                 bands=config.bands,
+                ignore_fields=config.ignored_fields,
             )
             destination.take(scored)
             scores = scored.scores
@@ -316,6 +318,7 @@ def COMMAND(  # noqa: N802
             skipped=allow_skipped,
             empty=allow_empty,
             no_baseline=allow_no_baseline,
+            other_questions=allow_other_questions,
         )
         return conclude(
             scores,

@@ -131,7 +131,7 @@ def _sided(name: str, metavar: str, words: str, *, multiple: bool = False) -> li
     metavar="N",
     help="A type of evidence with fewer questions shows its n alone (default: as scored, 5).",
 )
-@options(ALLOW_OPTIONS[:4])
+@options(ALLOW_OPTIONS[:5])
 @WORKERS_OPTION
 def COMMAND(**values: Any) -> int:  # noqa: N802
     """Judge whether a shadow index is eligible for canary, against the live one.

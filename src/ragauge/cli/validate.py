@@ -24,14 +24,18 @@ from ragauge.cli.streams import print_line, print_lines
     metavar="FILE",
     help="With a corpus: where the chunks of the index lie, JSON Lines with id, doc, start, end.",
 )
+@click.option("--fields", "list_fields", is_flag=True, help="List the fields that nothing reads.")
 @CONFIG_OPTION
 def COMMAND(files: tuple[str, ...], **values: Any) -> int:  # noqa: N802
     """Check that gold and traces can be read and belong together; nothing is scored.
 
     With a corpus, every document, block, section, place and quote that they name must be in it.
-    Exit code 3 with every problem (up to 20 a file), 5 if there is nothing in them, else 0.
+    Exit code 3 with every problem (up to 20 a file); 5 if there is nothing in them, or nothing that
+    is read could be measured; 4 if scores would mean nothing, as no id is in both, or traces are
+    about other questions; else 0.
     """
     from ragauge.codes import ExitCode
+    from ragauge.formats.unread_fields import listed_fields
     from ragauge.model import phrases
     from ragauge.scoring.validate import validate
 
@@ -54,6 +58,7 @@ def COMMAND(files: tuple[str, ...], **values: Any) -> int:  # noqa: N802
         corpus=corpus,
         chunks=asked.configured("chunks"),
         fields=asked.field_maps,
+        ignore_fields=config.ignored_fields,
     )
     for check in checks.files:
         print_line(
@@ -68,6 +73,9 @@ def COMMAND(files: tuple[str, ...], **values: Any) -> int:  # noqa: N802
             more = check.problem_count - len(check.problems)
             say(f"... and {more} more problems in {check.name}")
     print_lines(checks.findings)
+    if asked.list_fields:
+        listed = [line for use in checks.fields for line in listed_fields(use)]
+        print_lines(listed or ["all fields are read"])
     if any(check.problem_count for check in checks.files):
         return int(ExitCode.BAD_INPUT)
     if any(check.rows == 0 for check in checks.files):
@@ -75,5 +83,10 @@ def COMMAND(files: tuple[str, ...], **values: Any) -> int:  # noqa: N802
             "error[nothing-measured]: a file has no rows\n  hint: check how it is written", err=True
         )
         return int(ExitCode.NOTHING_MEASURED)
+    for block in checks.blocks:
+        say(f"error[{block.code}]: {block.message}")
+        say(f"  hint: `ragauge explain {block.code}`")
+    if checks.blocks:
+        return int(max(block.exit_code for block in checks.blocks))
     click.echo("ok")
     return 0

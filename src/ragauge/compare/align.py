@@ -42,7 +42,7 @@ from ragauge.model.scores import Scores
 from ragauge.scoring.engines.choose import Engine, side_engines
 from ragauge.scoring.gold_table import GoldTable, gold_table
 from ragauge.scoring.score import refuse_unplaced, score_stored
-from ragauge.scoring.scoring_run import ScoringPlan
+from ragauge.scoring.scoring_run import InputFacts, ScoringPlan
 from ragauge.store.runs import StoredTraces, begin_loading, run_scores
 from ragauge.store.snapshot import ScoringRules, plan_of, rules_under
 from ragauge.text import some
@@ -70,7 +70,8 @@ class Aligned(Struct, frozen=True, kw_only=True):
     """The scores of both runs on the gold items that they share, each recognised alike.
 
     `compared_gold` is there for who wants to look at questions one by one. `unchanged`: it is
-    known that the gold of what is compared did not change.
+    known that the gold of what is compared did not change. `field_notes` are those of `notes` that
+    say which fields of the files are not read.
     """
 
     a: Scores
@@ -83,6 +84,7 @@ class Aligned(Struct, frozen=True, kw_only=True):
     compared_gold: ComparedGold | None = None
     ranked: bool = True
     unchanged: bool = True
+    field_notes: tuple[str, ...] = ()
 
 
 @paused_collector()
@@ -165,7 +167,9 @@ def align(
         for run, scores in (("a", scores_a), ("b", scores_b))
         if scores.tally.trace_skipped
     ]
-    compared_gold = ComparedGold(items, gold.items_a, gold.items_b, rules, beside_a, beside_b)
+    field_notes = _field_notes(
+        (a.record.run_id, inputs_a.snapshot.inputs), (b.record.run_id, inputs_b.snapshot.inputs)
+    )
     return Aligned(
         a=scores_a,
         b=scores_b,
@@ -175,8 +179,11 @@ def align(
         counts={level: gold.counts.get(level, 0) for level in MATCH_LEVELS},
         match=gold.match,
         excluded=excluded,
-        notes=(*notes, *gold.notes, *skipped),
-        compared_gold=compared_gold if detailed else None,
+        notes=(*field_notes, *notes, *gold.notes, *skipped),
+        field_notes=field_notes,
+        compared_gold=ComparedGold(items, gold.items_a, gold.items_b, rules, beside_a, beside_b)
+        if detailed
+        else None,
     )
 
 
@@ -187,6 +194,15 @@ def _refuse_unplaced_runs(
     if gold.items_a == gold.items_b == tuple(items):
         for side in scores:
             refuse_unplaced(side)
+
+
+def _field_notes(*runs: tuple[str, InputFacts]) -> tuple[str, ...]:
+    """What the files of the runs have that nothing reads; what both have is said once."""
+    names: dict[str, list[str]] = {}
+    for run_id, inputs in runs:
+        for note in inputs.field_notes:
+            names.setdefault(note, []).append(run_id)
+    return tuple(f"{' and '.join(run_ids)}: {note}" for note, run_ids in names.items())
 
 
 def _unmatched(

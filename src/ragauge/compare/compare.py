@@ -14,10 +14,11 @@ from ragauge.compare.config_causes import cause_note, causes
 from ragauge.concurrency import paused_collector
 from ragauge.errors import RagaugeError
 from ragauge.gates.drops import common_questions
+from ragauge.gates.judge import Tolerance, standing_blocks
 from ragauge.model.comparison import Cause, ComparedRun, Comparison
 from ragauge.model.run import Store
 from ragauge.model.scores import MetricResult, PerQuestion, Scores
-from ragauge.model.verdict import Verdict
+from ragauge.model.verdict import Verdict, VerdictBlock
 from ragauge.scoring.results import has_ranks
 from ragauge.store.runs import find_run, run_scores
 from ragauge.store.snapshot import read_snapshot
@@ -76,6 +77,30 @@ def compare(
         verdict=verdict,
         ranked=aligned.ranked,
     )
+
+
+def comparison_blocks(aligned: Aligned, tolerance: Tolerance) -> list[VerdictBlock]:
+    """Why two runs say nothing of each other: one means nothing, or they share no metric."""
+    sides: dict[VerdictBlock, list[str]] = {}
+    for side, scores in (("run a", aligned.a), ("run b", aligned.b)):
+        blocks = standing_blocks(scores, tolerance)
+        if scores.unmeasured is not None:
+            blocks = [scores.unmeasured]
+        for block in blocks:
+            sides.setdefault(block, []).append(side)
+    blocks = [
+        VerdictBlock(block.code, f"{' and '.join(named)}: {block.message}")
+        for block, named in sides.items()
+    ]
+    if not blocks and not _measured(aligned.a) & _measured(aligned.b):
+        blocks.append(VerdictBlock("incomparable", "no metric has a value in both runs"))
+    return blocks
+
+
+def _measured(scores: Scores) -> set[str]:
+    """The metrics of a run that have a population, but for what is counted of any run."""
+    metrics = scores.metrics.items()
+    return {name for name, result in metrics if result.n and not name.startswith("run.")}
 
 
 def _of_changes(all_causes: Sequence[Cause], aligned: Aligned) -> list[Cause]:

@@ -118,12 +118,16 @@ def types_of(
 
 def diagnosis_of(measured: MeasuredRun, *, limit: int = 10) -> Diagnosis:
     """Say what is likely to be wrong with a run that was measured for it."""
-    if not measured.scores.measured:
+    if not measured.scores.tally.scored:
         raise RagaugeError.of(
             "nothing-measured",
             f"no trace of `{measured.name}` belongs to a gold item",
             hint="compare one id of each file: a changed prefix is the usual cause",
         )
+    # Causes of numbers that mean nothing would send people to rebuild an index that is fine.
+    for block in measured.scores.blocks:
+        hint = f"`ragauge explain {block.code}` says more"
+        raise RagaugeError.of(block.code, f"`{measured.name}`: {block.message}", hint=hint)
     return diagnose(measured.scores, types=measured.types(), name=measured.name, limit=limit)
 
 

@@ -9,13 +9,14 @@ from itertools import chain, pairwise
 from msgspec import Struct
 
 from ragauge import registry
-from ragauge.errors import RagaugeError
+from ragauge.errors import Place, RagaugeError
 from ragauge.files.json_faults import STRING
 from ragauge.files.ranges import Source
 from ragauge.model.dialect import Dialect
 from ragauge.model.field_spellings import IMPORTED
 from ragauge.model.metric_names import MAX_K
 from ragauge.model.profile import Profile
+from ragauge.text import some
 
 
 class FormatChoice(Struct, frozen=True, kw_only=True):
@@ -40,6 +41,9 @@ def choose(
     loaded: Sequence[str] = (),
 ) -> FormatChoice:
     """Decide on dialect and profile; `loaded` are the dialects of sets read before."""
+    for source in (gold, trace):
+        if source is not None:
+            refuse_other_content(source)
     gold_names = sniff(gold) if gold is not None else set()
     trace_names = sniff(trace) if trace is not None else set()
     if gold is not None and trace is not None:
@@ -120,6 +124,55 @@ def sniff(source: Source) -> set[str]:
         elif following == b":" and depth == rows_at + 1 and token != b":":
             names.add(token[1:-1].decode("utf-8", "replace"))
     return names
+
+
+_LOOKED_AT = 4096
+_COLUMN_NAME = re.compile(r"\s*\"?[^\W\d][\w .#/:()\[\]-]{0,80}\"?\s*")
+
+
+def refuse_other_content(source: Source) -> None:
+    """Raise if a file is a table with a header, or binary: once, and not for each of its lines."""
+    if source.layout != "lines":
+        return
+    with open(source.path, "rb") as file:
+        file.seek(source.start)
+        head = file.read(_LOOKED_AT)
+    body = head.lstrip()
+    if body[:1] in (b"{", b"["):
+        return
+    place = Place(source.name, 1)
+    if _is_binary(head):
+        message = f"`{source.name}` is binary, and of no kind that is read"
+        hint = "export it as JSON Lines, a JSON array or Parquet"
+        raise RagaugeError.of("not-rows", message, hint=hint, place=place)
+    columns = _header(body)
+    if columns:
+        message = f"`{source.name}` is CSV and not JSON: its columns are {some(columns)}"
+        hint = "a table is read from a file called .csv or .tsv; or write one JSON object a line"
+        raise RagaugeError.of("not-rows", message, hint=hint, place=place)
+
+
+def _is_binary(head: bytes) -> bool:
+    """Whether bytes hold what no text holds, beside being no UTF-8 or having NUL bytes."""
+    controls = sum(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in head)
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        if error.end < len(head):  # else it was cut in the middle of a character
+            return controls > 0
+    return controls > len(head) // 100 and controls > 1
+
+
+def _header(body: bytes) -> list[str]:
+    """The names of the columns, if the first line is a header and the next has as many cells."""
+    lines = body.decode("utf-8", "replace").splitlines()
+    for separator in (",", ";", "\t"):
+        columns = lines[0].split(separator)
+        is_header = len(columns) > 1 and all(map(_COLUMN_NAME.fullmatch, columns))
+        # A cell may hold the separator too, so the next line may have more of them.
+        if is_header and (len(lines) < 2 or separator in lines[1]):
+            return [column.strip().strip('"') for column in columns]
+    return []
 
 
 def detect(gold_names: set[str], trace_names: set[str]) -> tuple[Dialect, str | None]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -32,6 +32,8 @@ from ragauge.formats.trec.lines import BadLine, BadLines
 from ragauge.formats.trec.qrels import TrecRow, qrels_rows, run_rows
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.trace import Hit, Trace, TraceSet
+
+Value = TypeVar("Value")
 
 
 def _load(
@@ -137,8 +139,8 @@ def read_gold(
     `take` is given the items of a file of rows one by one, and then none are in the result.
     """
     if source is None:
-        items = given.items if isinstance(given, GoldSet) else list(given)  # type: ignore[call-overload]
-        return LoadedRows(list(items), [], 0)
+        items = given.items if isinstance(given, GoldSet) else given
+        return LoadedRows(list(values_of(items, GoldItem, "gold")), [], 0)
     if source.layout == "qrels":
         folder = isinstance(given, str | os.PathLike) and os.path.isdir(given)
         return _qrels_items(source, queries(given) if folder else {})  # type: ignore[arg-type]
@@ -160,6 +162,25 @@ def read_gold(
     taken = counted if reader.closed_gold else keep
     loaded = _load(source, reader, reader.gold, fast, refuse_duplicate_keys=refuse, take=taken)
     return replace(loaded, items=kept, closed=closed)
+
+
+def values_of(given: object, kind: type[Value], name: str) -> tuple[Value, ...]:
+    """What was given in memory, if it is values of that kind; a set of them is taken apart before.
+
+    Dicts, frames and the like are an error here, and not where a field of them is missed.
+    """
+    values = tuple(given) if isinstance(given, Iterable) else (given,)
+    other = next((value for value in values if not isinstance(value, kind)), None)
+    if other is None and isinstance(given, Iterable):
+        return values
+    what = type(given).__name__
+    if isinstance(given, Iterable) and values:
+        what = f"{what} of {type(other).__name__}"
+    raise RagaugeError.of(
+        "usage",
+        f"{name} must be a path, or {kind.__name__} values, got: {what}",
+        hint="write the rows to a file, one JSON object a line, and give its path",
+    )
 
 
 def read_traces(source: Source, choice: FormatChoice) -> LoadedRows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from datetime import date
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from ragauge import registry
 from ragauge.codes import CODES, ExitCode
+from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
 from ragauge.gates.drops import GAPS, drop_of
 from ragauge.gates.parse import merge, parse_items, parse_table, profile_gates
@@ -35,6 +37,7 @@ class Tolerance(Struct, frozen=True, kw_only=True):
     skipped: bool = False
     empty: bool = False
     no_baseline: bool = False
+    other_questions: bool = False
 
     @property
     def gaps(self) -> list[str]:
@@ -82,8 +85,11 @@ def judge(
         for result in results
         if result.code is not None and not result.waived
     ]
-    if not scores.measured:
-        blocks = [VerdictBlock("nothing-measured", CODES["nothing-measured"].title)]
+    # Chunks that gold does not name may still be recognised beside a baseline.
+    only_drops = bool(gates) and all(gate.is_drop for gate in gates)
+    blocks += standing_blocks(beside if beside is not None and only_drops else scores, tolerance)
+    if scores.unmeasured is not None:
+        blocks = [scores.unmeasured]
     worst: Status = max(
         ("pass" if result.waived else result.status for result in results),
         key=ORDER.index,
@@ -99,6 +105,15 @@ def judge(
     }
     exit_code = codes[worst] if scores.measured else ExitCode.NOTHING_MEASURED
     return Verdict(status=worst, exit_code=exit_code, gates=tuple(results), blocks=tuple(blocks))
+
+
+def standing_blocks(
+    scores: Scores,
+    tolerance: Tolerance = Tolerance(),  # noqa: B008  (frozen)
+) -> list[VerdictBlock]:
+    """Why the numbers of a run mean nothing, with or without gates, unless it is let pass."""
+    passed = {"foreign-traces"} if tolerance.other_questions else set()
+    return [block for block in scores.blocks if block.code not in passed]
 
 
 def _judge_drop(
@@ -265,6 +280,7 @@ def gate(
     allow_skipped: bool = False,
     allow_empty: bool = False,
     allow_no_baseline: bool = False,
+    allow_other_questions: bool = False,
     waivers: Sequence[Waiver] = (),
     today: date | None = None,
     baseline: Scores | PathLike | None = None,
@@ -276,10 +292,8 @@ def gate(
     Waivers are judged on `today`, by the clock if it is not given. Gates on a drop are judged
     against `baseline`.
     """
-    if not isinstance(scores, Scores):
-        scores = load_scores(scores)
-    if baseline is not None and not isinstance(baseline, Scores):
-        baseline = load_scores(baseline)
+    scores = _loaded(scores)
+    baseline = None if baseline is None else _loaded(baseline)
     profile = registry.profile(scores.profile)
     layers = [profile_gates(profile, scores.k)]
     if isinstance(gates, str):
@@ -299,8 +313,21 @@ def gate(
             skipped=allow_skipped,
             empty=allow_empty,
             no_baseline=allow_no_baseline,
+            other_questions=allow_other_questions,
         ),
         waivers=waivers,
         today=date.today() if waivers and today is None else today,
         baseline=baseline,
+    )
+
+
+def _loaded(scores: Scores | PathLike) -> Scores:
+    if isinstance(scores, Scores):
+        return scores
+    if isinstance(scores, str | os.PathLike):
+        return load_scores(scores)
+    raise RagaugeError.of(
+        "usage",
+        f"scores must be those of `score`, or a path, got: {type(scores).__name__}",
+        hint="give what `ragauge.score` returned, or a file of `score --full -o FILE.json`",
     )

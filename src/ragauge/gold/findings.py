@@ -12,15 +12,11 @@ from ragauge.text import some
 
 def gold_findings(items: Sequence[GoldItem]) -> list[str]:
     """Sentences about gold items that can hardly be meant as they are."""
-    unread = sorted(unread_fields(items))
     bare = [item.qid for item in items if lacks_evidence(item)]
-    sentences = []
-    if unread:
-        sentences.append(f"fields of the gold set that nothing reads: {some(unread)}")
-    if bare:
-        noun = "item" if len(bare) == 1 else "items"
-        sentences.append(f"{len(bare)} answerable gold {noun} without evidence: {some(bare)}")
-    return sentences
+    if not bare:
+        return []
+    noun = "item" if len(bare) == 1 else "items"
+    return [f"{len(bare)} answerable gold {noun} without evidence: {some(bare)}"]
 
 
 def unread_fields(items: Sequence[GoldItem]) -> dict[str, list[GoldItem]]:

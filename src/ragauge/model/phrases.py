@@ -66,7 +66,7 @@ def metric_note(result: MetricResult) -> str:
     if result.value is None:
         default = "" if result.default is None else f"; the source prints {result.default:g}"
         return f"0/0: {result.left_out or result.reason}{default}"
-    return result.left_out
+    return "; ".join(filter(None, (result.note, result.left_out)))
 
 
 def metric_head(metric_id: str) -> str:

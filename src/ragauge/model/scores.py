@@ -10,11 +10,13 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from ragauge.codes import CODES, ExitCode
 from ragauge.metrics.metric import Better, Tally
 from ragauge.model.labels import ABSENT
 from ragauge.model.options import Options
 from ragauge.model.placement import Placing
 from ragauge.model.semantic import Semantic
+from ragauge.model.verdict import VerdictBlock
 from ragauge.stats.intervals import Interval
 
 SCHEMA = "ragauge.scores/2"
@@ -25,7 +27,8 @@ class MetricResult(Struct, frozen=True, kw_only=True):
 
     `value` is None for 0/0, and `reason` then says why. `default` is what the profile's source
     prints in that case. `interval_reason` says why there is no interval, or only half of one.
-    `detectable` is the smallest change to the worse that four runs of five would show.
+    `detectable` is the smallest change to the worse that four runs of five would show. `note` is
+    what a reader of the value must know.
     """
 
     value: float | None
@@ -39,6 +42,7 @@ class MetricResult(Struct, frozen=True, kw_only=True):
     default: float | None = None
     interval_reason: str | None = None
     detectable: float | None = None
+    note: str | None = None
 
     @property
     def left_out(self) -> str:
@@ -199,6 +203,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     unmatched     how many gold items a comparison excludes, as nothing that they expect is
                   recognised in both runs
     placing       by what hits were placed where the evidence has places, and why some were not
+    blocks        why the numbers mean nothing, whatever the gates say
     """
 
     profile: str
@@ -226,8 +231,17 @@ class Scores(Struct, frozen=True, kw_only=True):
     semantic: Semantic | None = None
     unmatched: int = 0
     placing: Placing | None = None
+    blocks: tuple[VerdictBlock, ...] = ()
 
     @property
     def measured(self) -> bool:
-        """Whether any trace met a gold item."""
-        return self.tally.gold > 0 and self.tally.scored > 0
+        """Whether any trace met a gold item, and anything was measured."""
+        return self.unmeasured is None
+
+    @property
+    def unmeasured(self) -> VerdictBlock | None:
+        """Why nothing was measured; None where something was."""
+        if not (self.tally.gold and self.tally.scored):
+            return VerdictBlock("nothing-measured", CODES["nothing-measured"].title)
+        blocks = (block for block in self.blocks if block.exit_code == ExitCode.NOTHING_MEASURED)
+        return next(blocks, None)

@@ -26,7 +26,7 @@ from ragauge.model.scores import (
     SliceResult,
 )
 from ragauge.model.semantic import Semantic
-from ragauge.model.verdict import GateResult, Verdict
+from ragauge.model.verdict import GateResult, Verdict, VerdictBlock
 from ragauge.stats.intervals import Interval
 
 DECIMALS = 4
@@ -82,6 +82,8 @@ def to_document(scores: Scores, verdict: Verdict, *, full: bool) -> dict[str, An
         document["placing"] = msgspec.to_builtins(scores.placing)
     if scores.joined:
         document["joined"] = scores.joined
+    if scores.blocks:
+        document["blocks"] = [_block(block) for block in scores.blocks]
     if scores.semantic is not None:
         document["delta_s"] = _semantic(scores.semantic)
     if full:
@@ -168,6 +170,8 @@ def _metric(result: MetricResult) -> dict[str, Any]:
         entry["detectable"] = rounded(result.detectable)
     if result.interval_reason is not None:
         entry["interval_reason"] = result.interval_reason
+    if result.note is not None:
+        entry["note"] = result.note
     if result.value is None:
         entry["reason"] = result.reason
         entry["default"] = result.default
@@ -182,8 +186,12 @@ def verdict_document(verdict: Verdict) -> dict[str, Any]:
         "status": verdict.status,
         "exit_code": int(verdict.exit_code),
         "gates": [_gate(result) for result in verdict.gates],
-        "blocks": [{"code": block.code, "message": block.message} for block in verdict.blocks],
+        "blocks": [_block(block) for block in verdict.blocks],
     }
+
+
+def _block(block: VerdictBlock) -> dict[str, str]:
+    return {"code": block.code, "message": block.message}
 
 
 def _gate(result: GateResult) -> dict[str, Any]:
@@ -291,6 +299,7 @@ class _ScoresDocument(msgspec.Struct):
     gold_hash: str | None = None
     delta_s: Semantic | None = None
     placing: Placing | None = None
+    blocks: tuple[VerdictBlock, ...] = ()
 
 
 LAYOUT = _ScoresDocument
@@ -354,6 +363,7 @@ def from_document(data: bytes, name: str) -> Scores:
         gold_hash=document.gold_hash,
         semantic=document.delta_s,
         placing=document.placing,
+        blocks=document.blocks,
     )
 
 

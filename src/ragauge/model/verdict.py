@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Literal
 
 from msgspec import Struct
 
-from ragauge.codes import ExitCode
+from ragauge.codes import CODES, ExitCode
 from ragauge.metrics.metric import Better
 from ragauge.model.metric_names import current_id
 from ragauge.stats.intervals import Interval
@@ -91,6 +92,12 @@ class VerdictBlock(Struct, frozen=True):
     code: str
     message: str
 
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code that its code stands for; one of another version is not evaluable."""
+        code = CODES.get(self.code)
+        return ExitCode.NOT_EVALUABLE if code is None else code.exit
+
 
 class Verdict(Struct, frozen=True, kw_only=True):
     """The worst of all gates and blocks, and the exit code that it stands for."""
@@ -99,6 +106,23 @@ class Verdict(Struct, frozen=True, kw_only=True):
     exit_code: ExitCode
     gates: tuple[GateResult, ...]
     blocks: tuple[VerdictBlock, ...]
+
+    def blocked_by(self, blocks: Sequence[VerdictBlock]) -> Verdict:
+        """The verdict where something else makes the run not evaluable, too.
+
+        Of a block of the verdict with the same code, what is given here says more.
+        """
+        if not blocks:
+            return self
+        codes = {block.code for block in blocks}
+        every = (*blocks, *(block for block in self.blocks if block.code not in codes))
+        unmeasured = any(block.exit_code == ExitCode.NOTHING_MEASURED for block in every)
+        return Verdict(
+            status="not-evaluable",
+            exit_code=ExitCode.NOTHING_MEASURED if unmeasured else ExitCode.NOT_EVALUABLE,
+            gates=self.gates,
+            blocks=every,
+        )
 
     @property
     def gates_pass(self) -> bool:

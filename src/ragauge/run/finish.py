@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
 
+from ragauge.formats.unread_fields import FieldCounter, unread_notes
 from ragauge.ids import doc_of
 from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import RANKS
@@ -109,10 +110,13 @@ def finish_run(
     job: Job,
     items: Sequence[GoldItem],
     bands: Mapping[str, Bands] | None = None,
+    *,
+    ignore_fields: Collection[str] = (),
 ) -> Scores:
     """Score a run from all its results, whenever they came, and mark it complete.
 
-    Where `bands` has those of its embedder, the zones of its ΔS are counted too.
+    Where `bands` has those of its embedder, the zones of its ΔS are counted too. Fields of answers
+    that nothing reads are noted, but for `ignore_fields`.
     """
     # Traces are read one by one and not held: a run may be longer than memory.
     gatherer = FactsCollector(expected_ids(items), job.chunks, negatives=negative_ids(items))
@@ -120,12 +124,14 @@ def finish_run(
     gathered = gatherer.take()
     packer = RowSerialiser(job)
     ordinals, questions = array("q"), array("q")
+    fields = FieldCounter("trace", ignore_fields)
     for count, (ordinal, payload) in enumerate(store.payloads(run.run_id), 1):
         ordinals.append(ordinal)
         questions.append(_NO_QUESTION)
         with suppress(*UNREADABLE):  # it is counted where the run is scored
             trace = trace_of(thaw(payload))
             packer.gatherer.add(trace)
+            fields.add(trace.extra)
             code = packer.reducer.find(trace.qid, trace.question, trace.turn)
             questions[-1] = _NO_QUESTION if code is None else code
         if count % _AT_ONCE == 0:
@@ -133,6 +139,7 @@ def finish_run(
     gathered.merge(packer.gatherer.take())
     scores = recompute_scores(store, replace(run, results=len(ordinals)))
     scores = replace(scores, semantic=semantic_of(scores, bands or {}, None) or scores.semantic)
+    scores = replace(scores, warnings=(*unread_notes([fields.use()]), *scores.warnings))
     measured = value_texts(scores)
     for start in range(0, len(ordinals), _AT_ONCE):
         pairs = zip(

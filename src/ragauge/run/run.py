@@ -103,6 +103,7 @@ class ScoringRequest(Struct, frozen=True, kw_only=True):
     intervals: bool = True
     count_repeats: bool = False
     fields: FieldMaps = NO_FIELDS
+    ignore_fields: tuple[str, ...] = ()
 
 
 class RunInput(Struct, frozen=True, kw_only=True):
@@ -198,7 +199,10 @@ def read_run_input(gold: PathLike, asked: Asked, measuring: ScoringRequest) -> R
             chunks=chunks,
             plan=_plan(choice, measuring, chunks),
             inputs=InputFacts(
-                gold_name=name, trace_name=shown_address(asked.address), notes=tuple(notes)
+                gold_name=name,
+                trace_name=shown_address(asked.address),
+                notes=tuple(notes),
+                gold_fields=score.fields_of(gold, source, "gold", measuring.ignore_fields),
             ),
         )
 
@@ -223,6 +227,7 @@ def _plan(choice: FormatChoice, measuring: ScoringRequest, chunks: dict[str, Chu
         ),
         intervals=measuring.intervals,
         count_repeats=measuring.count_repeats,
+        asked_k=measuring.cutoffs is not None,
     )
 
 
@@ -473,7 +478,14 @@ def why_stopped(progress: Progress, limits: Limits) -> str:
 
 
 def complete(
-    store: Store, run: RunRecord, run_input: RunInput, bands: Mapping[str, Bands] | None = None
+    store: Store,
+    run: RunRecord,
+    run_input: RunInput,
+    bands: Mapping[str, Bands] | None = None,
+    *,
+    ignore_fields: Sequence[str] = (),
 ) -> Scores:
     """Score a run that has all its results, and mark it complete."""
-    return finish_run(store, run, run_input.job(), run_input.items, bands)
+    return finish_run(
+        store, run, run_input.job(), run_input.items, bands, ignore_fields=ignore_fields
+    )

@@ -30,7 +30,7 @@ from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands
 from ragauge.model.shadow import FailedGate, ShadowReport, ShadowSlice
-from ragauge.model.verdict import Gate, GateResult, Waiver
+from ragauge.model.verdict import Gate, GateResult, VerdictBlock, Waiver
 from ragauge.run import run as running
 from ragauge.run.ask import Limits, Progress
 from ragauge.run.shadow_agreement import SlotContent, SlotKey, agree, slot_content
@@ -174,8 +174,10 @@ def _named(run: RunRecord) -> Iterator[None]:
 def scored_run(store: Store, gold: str, trace: str, name: str, **options: Any) -> RunRecord:
     """Score a trace file and store the run under its name, in a store that is gone at the end."""
     stored: list[RunRecord] = []
+    unmeasured: list[VerdictBlock] = []
 
     def keep(scored: ScoredRun) -> None:
+        unmeasured.extend(scored.scores.blocks)
         if scored.scores.measured:
             description = RunDescription(run_id=name, created_at="", is_file=True)
             stored.append(store_run(store, scored, description))
@@ -184,6 +186,9 @@ def scored_run(store: Store, gold: str, trace: str, name: str, **options: Any) -
     if not stored:
         message = f"no trace of `{trace}` belongs to a gold item"
         hint = "compare one id of each file: a changed prefix is the usual cause"
+        if unmeasured:
+            message = f"nothing was measured of `{trace}`: {unmeasured[0].message}"
+            hint = "compare the fields of the files with those that are read"
         raise RagaugeError.of("nothing-measured", message, hint=hint)
     return find_run(store, name)
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.errors import MAX_REPORTED, Place, Problem, RagaugeError
+from ragauge.gold.findings import has_evidence
 from ragauge.ids import section_of, type_of
 from ragauge.metrics.columns import Bools, Column, GoldColumns, Ints
 from ragauge.model.chunk import Chunk
@@ -29,7 +30,15 @@ from ragauge.scoring.evidence_pieces import (
 )
 from ragauge.scoring.join import gold_columns
 from ragauge.scoring.packed_texts import BlockWriter, PackedTexts, PackedTextWriter, encoded
-from ragauge.scoring.trace_columns import EVIDENCE, NEEDLE, QID, QUESTION, GoldKeys, as_compared
+from ragauge.scoring.trace_columns import (
+    ASKED,
+    EVIDENCE,
+    NEEDLE,
+    QID,
+    QUESTION,
+    GoldKeys,
+    as_compared,
+)
 from ragauge.text import phrase_needles, plain, question_key, short_claims, substring_needles
 
 _MOST_NAMED = 5
@@ -44,11 +53,24 @@ class UnmatchedClaims(Struct, frozen=True):
     first: tuple[str, ...]
 
 
+class GoldLabels(Struct, frozen=True, kw_only=True):
+    """What gold items say themselves, before a profile decides what they mean by silence.
+
+    `expecting` items say whether there is an answer; those `to_answer` do not say that there is
+    none, and `without_evidence` of these name nothing that an answer could be found in.
+    """
+
+    expecting: int
+    to_answer: int
+    without_evidence: int
+
+
 class GoldTable(Struct, frozen=True, kw_only=True):
     """The questions of a run in file order; `slices` holds for each dimension who is in which part.
 
     `identity` orders questions by what they are, so that the order of the file never shows. The
     last ones, `beside` of them, are not measured: they are there for the traces that are theirs.
+    `questions` has the question and the paraphrases of each, unless traces are joined by them.
     """
 
     read: int
@@ -65,6 +87,7 @@ class GoldTable(Struct, frozen=True, kw_only=True):
     chunks: dict[str, Chunk] = {}
     beside: int = 0
     unmatched_claims: UnmatchedClaims | None = None
+    labels: GoldLabels | None = None
 
     @property
     def measured(self) -> int:
@@ -165,6 +188,9 @@ class GoldTableBuilder:
         self.counted: dict[int, tuple[str, ...]] = {}
         self.odd_evidence: dict[int, tuple[str, ...]] = {}
         self.details: dict[int, GoldDetails] = {}
+        self.asked = PackedTextWriter()
+        self.odd_asked: dict[int, tuple[str, ...]] = {}
+        self.expecting = self.to_answer = self.without_evidence = 0
         self.short: dict[int, tuple[str, ...]] = {}
         self.references: dict[int, tuple[str, ...]] = {}
         self.to_refuse: set[int] = set()
@@ -203,12 +229,20 @@ class GoldTableBuilder:
             question = self.size + place
             self._add_keys(question, item, mine)
             self._add_names(question, item)
+            if place < self.waiting_measured:
+                self._add_labels(item)
             if self.parts and place < self.waiting_measured:
                 for dimension, names in _parts(item, mine, chunks):
                     self.parts[dimension].add(names, question)
         self.size += len(items)
         self.measured += self.waiting_measured
         self.waiting, self.waiting_measured = [], 0
+
+    def _add_labels(self, item: GoldItem) -> None:
+        self.expecting += item.expect is not None
+        if item.expect != "refuse":
+            self.to_answer += 1
+            self.without_evidence += not has_evidence(item)
 
     def _add_names(self, question: int, item: GoldItem) -> None:
         """What a trace may name the item by."""
@@ -224,6 +258,10 @@ class GoldTableBuilder:
         for text in self._asked(item):
             self.questions.add(encoded(text))
             self.asked_by.append(question)
+        if self.rules.by != "question":
+            texts = (item.question, *item.paraphrases) if item.question else ()
+            if not self.asked.add_list(texts):
+                self.odd_asked[question] = texts
 
     def _asked(self, item: GoldItem) -> list[str]:
         """The texts that traces may name the item by.
@@ -317,12 +355,14 @@ class GoldTableBuilder:
         _add_index(block, QUESTION, self.questions, asked_by, np.ones(len(asked_by), np.bool_))
         block.add_texts(EVIDENCE, self.evidence)
         block.add_texts(NEEDLE, self.needles)
+        block.add_texts(ASKED, self.asked)
         keys = GoldKeys(
             block=block.block(),
             more=self.more,
             constraints=self.constraints,
             counted=self.counted,
             odd_evidence=self.odd_evidence,
+            odd_asked=self.odd_asked,
             details=self.details,
             short=self.short,
             references=self.references,
@@ -367,6 +407,11 @@ class GoldTableBuilder:
             )
             if self.unmatched_count
             else None,
+            labels=GoldLabels(
+                expecting=self.expecting,
+                to_answer=self.to_answer,
+                without_evidence=self.without_evidence,
+            ),
         )
 
 

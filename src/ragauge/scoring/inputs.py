@@ -5,6 +5,8 @@ Inputs know the job that they are read for, and nothing of the run that takes th
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
@@ -15,7 +17,7 @@ from ragauge.files.open import PathLike
 from ragauge.files.ranges import Range, Source, plan, read_rows
 from ragauge.formats.detect import FormatChoice
 from ragauge.formats.gold import Locate
-from ragauge.formats.load import name_of, read_gold, read_traces
+from ragauge.formats.load import name_of, read_gold, read_traces, values_of
 from ragauge.formats.loaded import LoadedRows
 from ragauge.formats.trec.qrels import Qrels, read_qrels
 from ragauge.model.chunk import Chunk
@@ -29,10 +31,10 @@ from ragauge.scoring.engines.choose import Engine
 from ragauge.scoring.gold_table import GoldTable, GoldTableBuilder, gold_table
 from ragauge.scoring.row_index import RecordLabels, RowIndex
 from ragauge.scoring.scoring_run import InputFacts, ScoringPlan
-from ragauge.scoring.tasks.job import Job, Partial
+from ragauge.scoring.tasks.job import Job, NamedHits, Partial
 from ragauge.scoring.tasks.pack import RowSerialiser, SerialisedRows, SerialiseRows
-from ragauge.scoring.tasks.reduce import RangeReducer, hits_of
-from ragauge.scoring.tasks.task import FindIds, RangeTask, Reduce
+from ragauge.scoring.tasks.reduce import RangeReducer, hits_of, named_hits
+from ragauge.scoring.tasks.task import FindIds, NameHits, RangeTask, Reduce
 
 Gold = PathLike | GoldSet | Iterable[GoldItem]
 Traces = PathLike | TraceSet | Iterable[Trace]
@@ -163,6 +165,11 @@ class TraceFile:
         """Which of some ids are among the hits of any row."""
         return set().union(*self.engine.map(RangeTask(FindIds(ids), job), self.ranges))
 
+    def named_hits(self, job: Job, names: frozenset[str]) -> NamedHits:
+        """What the hits and citations of all rows are known by."""
+        parts = self.engine.map(RangeTask(NameHits(names), job), self.ranges)
+        return functools.reduce(operator.or_, parts, NamedHits())
+
     def packed(
         self, job: Job, qids: tuple[str, ...], first: dict[int, int]
     ) -> Iterator[SerialisedRows]:
@@ -207,6 +214,11 @@ class TracesInMemory:
         """Which of some ids are among the hits of any trace."""
         return {name for trace in self.traces for name in hits_of(trace) if name in ids}
 
+    def named_hits(self, job: Job, names: frozenset[str]) -> NamedHits:
+        """What the hits and citations of all traces are known by."""
+        parts = (named_hits(trace, names, job.chunks) for trace in self.traces)
+        return functools.reduce(operator.or_, parts, NamedHits())
+
     def packed(
         self,
         job: Job,
@@ -236,7 +248,7 @@ def traces_in_memory(traces: object) -> Sequence[Trace]:
     """Traces that were given as such; an iterator is read once."""
     if isinstance(traces, TraceSet):
         return traces.traces
-    return traces if isinstance(traces, tuple) else tuple(traces)  # type: ignore[arg-type]
+    return values_of(traces, Trace, "traces")
 
 
 def loaded_traces(source: Source, choice: FormatChoice) -> TracesInMemory:

@@ -26,6 +26,7 @@ from ragauge.files.ranges import Source
 from ragauge.formats.detect import FormatChoice, choose, cutoffs
 from ragauge.formats.field_map import NO_FIELDS, FieldMaps, as_field_maps
 from ragauge.formats.load import as_trec, gold_questions, name_of, open_source
+from ragauge.formats.unread_fields import FieldUse, Side, field_use, field_use_of_extra
 from ragauge.gold.locate import locator
 from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import RANKS
@@ -35,7 +36,7 @@ from ragauge.model.options import Options
 from ragauge.model.profile import Profile
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands
-from ragauge.model.trace import TraceSet
+from ragauge.model.trace import Trace, TraceSet
 from ragauge.model.verdict import Gate
 from ragauge.scoring.engines.choose import Engine, file_engine
 from ragauge.scoring.gold_table import GoldTable, gold_table
@@ -92,6 +93,7 @@ def score(
     embed: Embedding | None = None,
     bands: Mapping[str, Bands] | None = None,
     fields: FieldMaps | Mapping[str, Any] | None = None,
+    ignore_fields: Sequence[str] = (),
 ) -> Scores:
     """Score traces against gold.
 
@@ -108,6 +110,7 @@ def score(
     `workers`. `embed` takes ΔS anew from texts; `bands` are those of embedders by their ids.
     `fields` says where the rows of files have our fields, as `[fields]` in `ragauge.toml`:
     `{"answer": "response", "hits": "sources[].id", "gold": {"relevant": "evidence"}}`.
+    `ignore_fields` are fields of the files that nothing reads, and that nothing is said of.
     """
     _one_of("missing", missing, ("count", "exclude"))
     _one_of("on_bad_line", on_bad_line, ("stop", "skip"))
@@ -134,6 +137,7 @@ def score(
             workers=workers,
             embed=embed,
             bands=bands,
+            ignore_fields=ignore_fields,
         )
         if keep is not None:
             keep(run.to_store())
@@ -153,6 +157,7 @@ class OpenedInputs(Struct, frozen=True, kw_only=True):
     choice: FormatChoice
     k: tuple[int, ...]
     stack: ExitStack
+    asked_k: bool = False
 
     @property
     def profile(self) -> Profile:
@@ -193,6 +198,7 @@ def opened_inputs(
             choice=choice,
             k=cutoffs(k, choice.profile),
             stack=stack,
+            asked_k=k is not None,
         )
 
 
@@ -249,6 +255,7 @@ def scoring_plan(
         intervals=intervals,
         count_repeats=count_repeats,
         note_rows=note_rows,
+        asked_k=inputs.asked_k,
     )
 
 
@@ -263,6 +270,7 @@ def score_inputs(
     workers: int | None = None,
     embed: Embedding | None = None,
     bands: Mapping[str, Bands] | None = None,
+    ignore_fields: Sequence[str] = (),
 ) -> ScoredInputs:
     """Score opened inputs. The way of a trace: file, range, columns, records, sums, scores."""
     stack, choice = inputs.stack, inputs.choice
@@ -312,6 +320,10 @@ def score_inputs(
     run.note_gold(gold.loaded, inputs.gold_source)
     if choice.note:
         run.warnings.append(choice.note)
+    run.note_fields(
+        fields_of(inputs.gold, inputs.gold_source, "gold", ignore_fields),
+        fields_of(inputs.traces, inputs.trace_source, "trace", ignore_fields),
+    )
     if traces is not None:
         run.read(traces)
     elif gold.qrels is not None and inputs.trace_source is not None:
@@ -329,6 +341,24 @@ def score_inputs(
         scores = with_reciprocals(with_hashes(scores, gold.items(), choice.profile))
     reported = without_metrics(scores, RANKS, values=True) if hashes else scores
     return ScoredInputs(inputs, reported, scores, run, file_facts, gold, traces, listed)
+
+
+def fields_of(
+    rows: object, source: Source | None, side: Side, ignore: Sequence[str] = ()
+) -> FieldUse | None:
+    """Which fields an input has, and which of them are not read; None where it has no fields.
+
+    Of what is in memory only the fields are known that are not read.
+    """
+    if source is not None:
+        use = field_use(source, side, ignore=ignore)
+        return use if use.looked else None
+    if isinstance(rows, GoldSet | TraceSet):
+        rows = rows.items if isinstance(rows, GoldSet) else rows.traces
+    if not isinstance(rows, Sequence):  # an iterator is read once, and not here
+        return None
+    extras = [row.extra for row in rows if isinstance(row, GoldItem | Trace)]
+    return field_use_of_extra(extras, side, ignore=ignore) if extras else None
 
 
 class ScoredInputs:

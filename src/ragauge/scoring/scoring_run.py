@@ -8,8 +8,8 @@ size of batches and no number of workers can change a bit of them (decision 0005
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -19,8 +19,10 @@ from ragauge import registry
 from ragauge.errors import MAX_REPORTED, Place, Problem
 from ragauge.files.ranges import Range, Source
 from ragauge.formats.loaded import LoadedRows, closed_name_notes, duplicate_key_notes
-from ragauge.formats.trec.qrels import Qrels
+from ragauge.formats.trec.lines import BadLine
+from ragauge.formats.trec.qrels import Qrels, run_rows
 from ragauge.formats.trec.ranks import match
+from ragauge.formats.unread_fields import FieldUse, unread_notes
 from ragauge.metrics.columns import Bools
 from ragauge.metrics.metric import Selected, Tally
 from ragauge.model.dialect import Dialect
@@ -29,8 +31,9 @@ from ragauge.model.labels import LABELS
 from ragauge.model.options import Options
 from ragauge.model.placement import placing
 from ragauge.model.profile import Profile
-from ragauge.model.scores import Scores
-from ragauge.scoring import trec
+from ragauge.model.scores import MetricResult, Scores
+from ragauge.model.verdict import VerdictBlock
+from ragauge.scoring import input_checks, trec
 from ragauge.scoring.gold_table import GoldTable
 from ragauge.scoring.join import Records, absent_records, batch_of, records_of
 from ragauge.scoring.results import (
@@ -46,7 +49,8 @@ from ragauge.scoring.second_pass import RereadRows, SecondPass, TraceRows
 from ragauge.scoring.slot_ledger import Ledger
 from ragauge.scoring.summary import slice_results
 from ragauge.scoring.sums import Totals
-from ragauge.scoring.tasks.job import Job, Partial
+from ragauge.scoring.tasks.asked_questions import QuestionTally
+from ragauge.scoring.tasks.job import Job, NamedHits, Partial
 from ragauge.scoring.tasks.row_notes import NotedRows
 from ragauge.scoring.trace_columns import refusal_rule
 from ragauge.scoring.warnings import UnreadRefusals, findings
@@ -61,7 +65,11 @@ _IN_MEMORY = Range(0, 0, 0, 0)
 
 
 class ScoringPlan(Struct, frozen=True, kw_only=True):
-    """What is to be measured, and by which rules; `places` is the path of an index of places."""
+    """What is to be measured, and by which rules.
+
+    `asked_k`: somebody asked for these cut-offs. `looked_up`: ids and places are looked up in a
+    corpus apart from this. `places` is the path of an index of places.
+    """
 
     profile: Profile
     dialect: Dialect
@@ -77,11 +85,13 @@ class ScoringPlan(Struct, frozen=True, kw_only=True):
     check_keys: bool = False
     sole: bool = False
     places: str | None = None
+    asked_k: bool = False
+    looked_up: bool = False
     batch_records: int = BATCH_RECORDS
 
 
 class InputFacts(Struct, frozen=True, kw_only=True):
-    """What is known of the files of a run when they are gone: names, notes, and bad lines."""
+    """What is known of the files of a run when they are gone: names, notes, bad lines, fields."""
 
     gold_name: str
     trace_name: str
@@ -90,6 +100,14 @@ class InputFacts(Struct, frozen=True, kw_only=True):
     gold_problem_count: int = 0
     trace_problems: tuple[Problem, ...] = ()
     trace_problem_count: int = 0
+    gold_fields: FieldUse | None = None
+    trace_fields: FieldUse | None = None
+
+    @property
+    def field_notes(self) -> list[str]:
+        """What is to be said of fields that nothing reads."""
+        uses = (self.gold_fields, self.trace_fields)
+        return unread_notes(use for use in uses if use is not None)
 
 
 class TraceInput(TraceRows, Protocol):
@@ -152,6 +170,13 @@ def job_of(plan: ScoringPlan, table: GoldTable, source: Source, *, stored: bool 
     )
 
 
+class FilesTogether(NamedTuple):
+    """What gold and traces say of each other, and why scores of them would mean nothing."""
+
+    findings: tuple[str, ...]
+    blocks: tuple[VerdictBlock, ...]
+
+
 class ScoringRun:
     """Takes in traces as partials, batch by batch, and gives the scores at the end."""
 
@@ -201,6 +226,10 @@ class ScoringRun:
         self.crlf = False
         self.placements: Counter[str] = Counter()
         self.prefixes: set[str] = set()
+        self.gold_fields: FieldUse | None = None
+        self.trace_fields: FieldUse | None = None
+        self.asked: list[tuple[int, QuestionTally]] = []
+        self.trec_run: tuple[Qrels, Source] | None = None
 
     def job(self, source: Source) -> Job:
         """What a worker needs to read the rows of a trace file."""
@@ -213,6 +242,10 @@ class ScoringRun:
             notes = (*source.notes, *loaded.notes)
             self.warnings += [f"{source.name}: {note}" for note in notes]
 
+    def note_fields(self, gold: FieldUse | None, traces: FieldUse | None) -> None:
+        """Take note of the fields of the files, read or not."""
+        self.gold_fields, self.trace_fields = gold, traces
+
     def inputs(self) -> InputFacts:
         """What is known of the files, before the run is closed."""
         return InputFacts(
@@ -223,11 +256,14 @@ class ScoringRun:
             gold_problem_count=self.gold_problem_count,
             trace_problems=tuple(self._located()),
             trace_problem_count=self.problem_count,
+            gold_fields=self.gold_fields,
+            trace_fields=self.trace_fields,
         )
 
     def take_inputs(self, inputs: InputFacts) -> None:
         """Take over what was known of the files when the run was stored."""
         self.warnings = list(inputs.notes)
+        self.gold_fields, self.trace_fields = inputs.gold_fields, inputs.trace_fields
         self.gold_problems = list(inputs.gold_problems)
         self.gold_problem_count = inputs.gold_problem_count
         self.problem_count = inputs.trace_problem_count
@@ -246,6 +282,7 @@ class ScoringRun:
 
     def read_trec(self, qrels: Qrels, source: Source) -> None:
         """Read a TREC run over judgements, straight into records."""
+        self.trec_run = qrels, source
         matched = match(qrels, source)
         self.ranges = [_IN_MEMORY]
         self.traces = int(np.count_nonzero(matched.seen)) + matched.unknown_count
@@ -284,6 +321,7 @@ class ScoringRun:
             self.crlf = self.crlf or partial.crlf
             self.embedders.update(partial.embedders)
             self.reasons |= {reason_code(reason): reason for reason in partial.columns.reasons}
+            self.asked.append((index, partial.asked))
             if partial.noted is not None:
                 self.noted.append((index, partial.noted))
             self.unknown_first += [(index, line, name) for line, name in partial.unknown_first]
@@ -329,10 +367,13 @@ class ScoringRun:
         """What was wrong with the traces, with its lines."""
         return LoadedRows([], self._located(), self.problem_count)
 
-    def together(self) -> list[str]:
+    def together(self) -> FilesTogether:
         """What gold and traces say of each other, once all traces are in."""
-        tally = msgspec.structs.replace(self.finish().tally, gold_skipped=0, trace_skipped=0)
-        return self._findings(tally, self.first_lines())
+        scores = self.finish()
+        tally = msgspec.structs.replace(scores.tally, gold_skipped=0, trace_skipped=0)
+        first = self.first_lines()
+        cautions = self._cautions(self._asked(), first)
+        return FilesTogether((*cautions, *self._findings(tally, first)), scores.blocks)
 
     def _located(self) -> list[Problem]:
         first = self.first_lines()
@@ -385,6 +426,15 @@ class ScoringRun:
         )
         first = self.first_lines()
         placed = placing(self.placements, self.prefixes)
+        metrics = metric_results(
+            self.plan.selected,
+            measured,
+            excluded=excluded,
+            tally=tally,
+            defaults=self.plan.profile.empty,
+            intervals=self.plan.intervals,
+        )
+        asked = self._asked()
         return Scores(
             profile=self.plan.profile.name,
             dialect=self.plan.dialect.name,
@@ -392,24 +442,19 @@ class ScoringRun:
             gold_name=self.gold_name,
             trace_name=self.trace_name,
             tally=tally,
-            metrics=metric_results(
-                self.plan.selected,
-                measured,
-                excluded=excluded,
-                tally=tally,
-                defaults=self.plan.profile.empty,
-                intervals=self.plan.intervals,
-            ),
+            metrics=input_checks.with_source_note(metrics, self.table, self.rules),
             refusal_rules=dict(sorted(self.totals.refusals.items())),
             questions=question_results(
                 self.totals, self.table, gold=self.gold_name, trace=self.trace_name, first=first
             ),
             rows=row_results(self.totals, self.table),
             warnings=(
+                *self._cautions(asked, first),
                 *self._notes(),
                 *(placed.sentences() if placed is not None else ()),
                 *self._findings(tally, first),
             ),
+            blocks=tuple(self._blocks(metrics, asked, first)),
             skipped=tuple(
                 f"{problem.place}: {problem.message}"
                 for problem in [*self.gold_problems, *self._located()]
@@ -430,6 +475,76 @@ class ScoringRun:
             per_question=per_question(measured, self.table),
             placing=placed,
         )
+
+    def _asked(self) -> QuestionTally:
+        """How the questions of all traces compare; the lines of the first are those in ranges."""
+        tallies = [tally for _, tally in self.asked]
+        return QuestionTally(
+            compared=sum(tally.compared for tally in tallies),
+            foreign=sum(tally.foreign for tally in tallies),
+            reworded=sum(tally.reworded for tally in tallies),
+        )
+
+    def _first_foreign(self, first: dict[int, int]) -> str:
+        lines = [
+            (first.get(index, 0) + line, item)
+            for index, tally in self.asked
+            for line, item in tally.first
+        ]
+        line, item = min(lines)
+        return f"{self.joined.name(item)} at {at(self.trace_name, line)}"
+
+    def _cautions(self, asked: QuestionTally, first: dict[int, int]) -> list[str]:
+        """What makes numbers mean less than they seem to; it is said before them."""
+        names = [chosen.id for chosen in self.plan.selected]
+        uses = (self.gold_fields, self.trace_fields)
+        return [
+            *unread_notes(use for use in uses if use is not None),
+            *input_checks.gold_cautions(self.table.labels, self.totals, names),
+            *input_checks.question_cautions(asked, lambda: self._first_foreign(first)),
+            *(input_checks.cutoff_caution(self.plan.k, self.totals) if self.plan.asked_k else ()),
+        ]
+
+    def _blocks(
+        self, metrics: Mapping[str, MetricResult], asked: QuestionTally, first: dict[int, int]
+    ) -> Iterator[VerdictBlock]:
+        """What makes numbers mean nothing."""
+        if not self.scored:
+            return  # that no trace met a gold item says it all
+        unmeasured = input_checks.unmeasured_block(
+            metrics,
+            self.totals,
+            self.table.labels,
+            self.trace_fields,
+            follows_source=self.plan.profile.follows_source,
+        )
+        if unmeasured is not None:
+            yield unmeasured
+            return
+        if not self.plan.looked_up and input_checks.depends_on_evidence(metrics):
+            unmatched = input_checks.unmatched_block(
+                self.joined.keys, self.totals, self._names_in_gold, self._named_hits
+            )
+            if unmatched is not None:
+                yield unmatched
+        if input_checks.is_foreign(asked):
+            yield input_checks.foreign_block(asked, lambda: self._first_foreign(first))
+
+    def _named_hits(self, names: frozenset[str]) -> NamedHits:
+        if self.reader is not None:
+            return self.reader.named_hits(names)
+        rows = () if self.trec_run is None else run_rows(self.trec_run[1])
+        docs = [row.docid for row in rows if not isinstance(row, BadLine)]
+        return NamedHits(
+            matched=not names.isdisjoint(docs),
+            documented=bool(docs),
+            example=docs[0] if docs else None,
+        )
+
+    def _names_in_gold(self) -> frozenset[str]:
+        if self.trec_run is None:
+            return input_checks.names_in(self.joined.keys)
+        return frozenset(name.decode() for name in self.trec_run[0].docs.all())
 
     def _errors(self) -> dict[str, int]:
         """How many scored records failed for which reason."""

@@ -33,7 +33,7 @@ from ragauge.scoring.slot_stability import (
     to_compare,
 )
 from ragauge.scoring.sums import COMPARED, count_into
-from ragauge.scoring.tasks.job import Job
+from ragauge.scoring.tasks.job import Job, NamedHits
 from ragauge.scoring.tasks.reduce import RangeReducer
 from ragauge.scoring.trace_details import TraceDetails
 
@@ -47,6 +47,10 @@ class TraceRows(Protocol):
 
     def find_ids(self, job: Job, ids: frozenset[str]) -> set[str]:
         """Which of some ids were retrieved by any row."""
+        ...
+
+    def named_hits(self, job: Job, names: frozenset[str]) -> NamedHits:
+        """What the hits and citations of all rows are known by; `names` are those of gold."""
         ...
 
 
@@ -405,6 +409,10 @@ class RereadRows:
     def find_ids(self, ids: frozenset[str]) -> set[str]:
         """Which of some ids any row has retrieved."""
         return self.traces.find_ids(self.job, ids)
+
+    def named_hits(self, names: frozenset[str]) -> NamedHits:
+        """What the hits and citations of all rows are known by; `names` are those of gold."""
+        return self.traces.named_hits(self.job, names)
 
     def visit(self, wanted: WantedSlots, take: Callable[[Key, RowContent], None]) -> None:
         """Call `take` with the content of each of the slots wanted."""

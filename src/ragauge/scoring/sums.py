@@ -97,6 +97,10 @@ class Totals:
         self.says_refused = self.reads_refused = 0
         self.unread_refusals = np.zeros(questions, np.bool_)
         self.errored = self.repeated = self.disordered = self.cited = 0
+        self.spoken = self.most_hits = 0
+        self.matches = False
+        # Questions of which a trace names something: a hit, or a citation.
+        self.naming = np.zeros(questions, np.bool_)
         self.counters: dict[str, Sums] = {name: np.zeros(questions, np.int32) for name in _COUNTERS}
         self.least_recorded = np.full(questions, _NO_RECORD, np.int8)
         self.most_recorded = np.full(questions, -1, np.int8)
@@ -199,6 +203,10 @@ class Totals:
             if decided:
                 self.refusals[name] += decided
         spoken = batch.has_answer & ~batch.errored
+        self.spoken += int(np.count_nonzero(spoken & ~batch.traceless))
+        self.most_hits = max(self.most_hits, int(batch.hit_count.max(initial=0)))
+        self.naming[batch.question[(batch.hit_count > 0) | batch.cited]] = True
+        self.matches = self.matches or _matches(batch)
         for name, holds in {
             "refused, to be refused": refused & batch.unanswerable,
             "refused, answerable": refused & batch.answerable,
@@ -292,6 +300,17 @@ class Totals:
             cluster=cluster,
         )
         return question_sums, excluded
+
+
+def _matches(batch: Batch) -> bool:
+    """Whether anything that a gold item names was retrieved or cited by any record."""
+    tables = ("doc_rank", "section_rank", "negative_rank", "relevant_rank")
+    return (
+        bool((batch.ranks >= 0).any())
+        or bool(batch.cited_relevant.any())
+        or bool(batch.has(Fact.CITES_SECTION | Fact.ACCURATE).any())
+        or any(len(batch.detail(name).record) for name in tables)
+    )
 
 
 COMPARED = ("citation_jaccard", "claim_distance", "rank_tau")

@@ -30,11 +30,11 @@ class GoldKeys(Struct, frozen=True, kw_only=True):
     """What reduction needs to know of the gold items; their texts are packed in `block`.
 
     `counted` says for items in which not all pieces of evidence are relevant which are; `more`
-    holds the needles behind the first of items that have several; `odd_evidence` are lists of ids
-    that cannot be packed. `details` are those of items whose evidence is more than ids. `short`
-    holds the claims that are sought as whole words, `references` the right answers in the form that
-    answers are compared in. `to_refuse` are the items whose claims and references describe a
-    refusal.
+    holds the needles behind the first of items that have several; `odd_evidence` and `odd_asked`
+    are lists that cannot be packed. `details` are those of items whose evidence is more than ids.
+    `short` holds the claims that are sought as whole words, `references` the right answers in the
+    form that answers are compared in. `to_refuse` are the items whose claims and references
+    describe a refusal.
     """
 
     block: PackedBlock = field(default_factory=PackedBlock)
@@ -42,6 +42,7 @@ class GoldKeys(Struct, frozen=True, kw_only=True):
     constraints: dict[int, frozenset[str]] = {}
     counted: dict[int, tuple[str, ...]] = {}
     odd_evidence: dict[int, tuple[str, ...]] = {}
+    odd_asked: dict[int, tuple[str, ...]] = {}
     details: dict[int, GoldDetails] = {}
     short: dict[int, tuple[str, ...]] = {}
     references: dict[int, tuple[str, ...]] = {}
@@ -58,6 +59,11 @@ class GoldKeys(Struct, frozen=True, kw_only=True):
         return PackedTexts(self.block, NEEDLE)
 
     @property
+    def asked(self) -> PackedLists:
+        """The question of each item and its paraphrases; none where traces are joined by them."""
+        return PackedLists(self.block, ASKED, self.odd_asked)
+
+    @property
     def by_qid(self) -> PackedIndex:
         """The items without a turn by their ids."""
         return PackedIndex(self.block, QID)
@@ -68,7 +74,7 @@ class GoldKeys(Struct, frozen=True, kw_only=True):
         return PackedIndex(self.block, QUESTION)
 
 
-QID, QUESTION, EVIDENCE, NEEDLE = "qid", "question", "evidence", "needle"
+QID, QUESTION, ASKED, EVIDENCE, NEEDLE = "qid", "question", "asked", "evidence", "needle"
 """The columns of texts in the block of the keys."""
 
 _NEVER = "\ud800"

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 from msgspec import Struct
 
+from ragauge import registry
 from ragauge.corpus.chunk_list import read_chunks
 from ragauge.corpus.hit_placer import opened_placer
 from ragauge.corpus.lookup import Lookup
@@ -19,14 +20,19 @@ from ragauge.formats.detect import FormatChoice, choose
 from ragauge.formats.field_map import NO_FIELDS, FieldMaps
 from ragauge.formats.load import as_trec, gold_questions, name_of, open_source, read_traces
 from ragauge.formats.loaded import LoadedRows
+from ragauge.formats.unread_fields import FieldUse, unread_notes
 from ragauge.gold.findings import gold_findings
 from ragauge.gold.locate import locator
+from ragauge.metrics.metric import Selected
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
+from ragauge.model.profile import Profile
+from ragauge.model.verdict import VerdictBlock
 from ragauge.scoring.engines.choose import file_engine
 from ragauge.scoring.gold_table import GoldTable
 from ragauge.scoring.inputs import GoldInput, open_traces
-from ragauge.scoring.scoring_run import ScoringPlan, ScoringRun, job_of
+from ragauge.scoring.score import fields_of
+from ragauge.scoring.scoring_run import FilesTogether, ScoringPlan, ScoringRun, job_of
 from ragauge.scoring.tasks.reduce import RangeReducer
 from ragauge.scoring.validate_corpus import resolve_gold, resolve_traces
 
@@ -44,10 +50,15 @@ class FileCheck(Struct, frozen=True, kw_only=True):
 
 
 class Checks(Struct, frozen=True, kw_only=True):
-    """The checks of the files, and how they fit together."""
+    """The checks of the files, and how they fit together.
+
+    `fields` are those of the files; `blocks` say why scores of them would mean nothing.
+    """
 
     files: tuple[FileCheck, ...]
     findings: tuple[str, ...] = ()
+    fields: tuple[FieldUse, ...] = ()
+    blocks: tuple[VerdictBlock, ...] = ()
 
 
 def validate(
@@ -59,10 +70,12 @@ def validate(
     corpus: PathLike | None = None,
     chunks: PathLike | None = None,
     fields: FieldMaps = NO_FIELDS,
+    ignore_fields: Sequence[str] = (),
 ) -> Checks:
     """Read gold and traces to the end and say what is wrong; problems are not raised.
 
-    With a corpus, all ids and places must be in it, or in the list of the index's chunks.
+    With a corpus, all ids and places must be in it, or in the list of the index's chunks. Of
+    `ignore_fields` nothing is said, though nothing reads them.
     """
     with ExitStack() as stack:
         gold_source = open_source(stack, gold, fields=fields)
@@ -77,29 +90,20 @@ def validate(
         choice = choose(dialect, profile, gold=gold_source, trace=trace_source)
         checks: list[FileCheck] = []
         findings = [choice.note] if choice.note else []
+        uses = (
+            fields_of(gold, gold_source, "gold", ignore_fields),
+            fields_of(trace, trace_source, "trace", ignore_fields),
+        )
+        together: FilesTogether | None = None
         resolver = None if corpus is None else Resolver(Lookup(read_corpus(corpus)), None)
         if resolver is not None and chunks is not None:
-            source = stack.enter_context(opened(chunks))
-            listed = read_chunks(source, check=resolver.chunk)
-            resolver = Resolver(resolver.lookup, listed.chunks)
-            checks.append(
-                FileCheck(
-                    name=source.name,
-                    kind="chunk",
-                    rows=len(listed.chunks),
-                    dialect=None,
-                    notes=source.notes,
-                    problems=tuple(listed.problems),
-                    problem_count=listed.problem_count,
-                )
-            )
+            check, resolver = _with_chunks(stack.enter_context(opened(chunks)), resolver)
+            checks.append(check)
         # Characters are looked up as they are, so that a problem quotes what is written.
         locate = None if resolver is None else locator(resolver.lookup, convert=False)
-        gold_input = gold if gold is not None else ()
-        loaded_gold = GoldInput(gold_input, gold_source, None, choice, locate=locate)
+        loaded_gold = GoldInput(gold or (), gold_source, None, choice, locate=locate)
         items: list[GoldItem] = loaded_gold.loaded.items
-        named = name_of(gold, gold_source, "<gold>")
-        table, clashes = _table(loaded_gold, named)
+        table, clashes = _table(loaded_gold, named := name_of(gold, gold_source, "<gold>"))
         if gold_source is not None:
             loaded = _with(loaded_gold.loaded, clashes)
             if resolver is not None:
@@ -118,13 +122,16 @@ def validate(
                 own=choice.own,
                 sole=choice.sole,
                 k=choice.profile.k,
-                selected=[],
+                selected=_quick_metrics(choice.profile),
                 intervals=False,
+                slices=False,
                 check_keys=True,
+                looked_up=resolver is not None,
             )
             run = ScoringRun(plan_, table, gold_name=named, trace_name=trace_source.name)
             ranged = trace_source.layout != "run"
             engine = file_engine(stack, trace_source, None) if ranged else None
+            run.note_fields(*uses)
             run.read(open_traces(trace, trace_source, choice, engine))
             loaded = run.problems_found()
             if resolver is not None:
@@ -136,9 +143,41 @@ def validate(
             notes = run.row_notes()
             checks.append(_check(trace_source, "trace", run.traces, choice, loaded, notes))
             if items:
-                findings += run.together()
+                together = run.together()
+        used = tuple(use for use in uses if use is not None)
+        findings += unread_notes(used) if together is None else together.findings
         findings += gold_findings(items)
-        return Checks(files=tuple(checks), findings=tuple(findings))
+        return Checks(
+            files=tuple(checks),
+            findings=tuple(findings),
+            fields=used,
+            blocks=() if together is None else together.blocks,
+        )
+
+
+def _with_chunks(source: Source, resolver: Resolver) -> tuple[FileCheck, Resolver]:
+    """The check of a list of chunks, and what looks ids up in it too."""
+    listed = read_chunks(source, check=resolver.chunk)
+    check = FileCheck(
+        name=source.name,
+        kind="chunk",
+        rows=len(listed.chunks),
+        dialect=None,
+        notes=source.notes,
+        problems=tuple(listed.problems),
+        problem_count=listed.problem_count,
+    )
+    return check, Resolver(resolver.lookup, listed.chunks)
+
+
+def _quick_metrics(profile: Profile) -> list[Selected]:
+    """The metrics of a profile that need no second look at rows: whether any of them measures."""
+    return [
+        chosen
+        for chosen in registry.select(profile.metrics, profile.k)
+        if not (chosen.metric.reads_other_rows or chosen.metric.reads_bytes)
+        and chosen.metric.of_question is None
+    ]
 
 
 def _table(gold: GoldInput, name: str) -> tuple[GoldTable | None, LoadedRows]:

@@ -15,7 +15,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge import registry
-from ragauge.codes import CODES
 from ragauge.corpus.chunk_list import chunk_list_digest
 from ragauge.errors import MAX_REPORTED, RagaugeError
 from ragauge.files.ranges import Source
@@ -163,9 +162,10 @@ def keep_run(
 
 
 def _store_scored(store: Store, scored: ScoredRun, description: RunDescription) -> None:
-    if not scored.scores.measured:
-        hint = "nothing was stored; compare one id of each file"
-        raise RagaugeError.of("nothing-measured", CODES["nothing-measured"].title, hint=hint)
+    unmeasured = scored.scores.unmeasured
+    if unmeasured is not None:
+        hint = "nothing was stored; compare the ids and the fields of the two files"
+        raise RagaugeError.of(unmeasured.code, unmeasured.message, hint=hint)
     store_run(store, scored, description)
 
 

@@ -30,6 +30,7 @@ class ScoringRules(Struct, frozen=True, kw_only=True):
     options: Options = Options()
     count_repeats: bool = False
     intervals: bool = True
+    asked_k: bool = False
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
@@ -79,6 +80,7 @@ def snapshot_of(
             options=plan.options,
             count_repeats=plan.count_repeats,
             intervals=plan.intervals,
+            asked_k=plan.asked_k,
         ),
         inputs=inputs,
         system=redacted(dict(system)),
@@ -121,6 +123,7 @@ def plan_of(rules: ScoringRules, *, metrics: tuple[str, ...] | None = None) -> S
         absent_counts=rules.options.missing != "exclude",
         intervals=rules.intervals,
         count_repeats=rules.count_repeats,
+        asked_k=rules.asked_k,
     )
 
 

@@ -244,7 +244,7 @@ def test_texts_that_were_cut_off_are_told(folder: Folder, monkeypatch: pytest.Mo
     row["topk"] = [{"id": "long", "text": "0.6 0.8 and more words"}]
     outcome = measured(folder, [row], gold=QUESTIONS[:1])
     assert f"1 text was longer than {ID} reads" in outcome.err
-    assert "1 text was longer" in json.loads(outcome.out)["warnings"][0]
+    assert any("1 text was longer" in text for text in json.loads(outcome.out)["warnings"])
 
 
 @pytest.mark.parametrize(("model", "warned"), [(ID, True), ("org/plane", True), ("other", False)])

@@ -23,10 +23,10 @@ def _text(view: View) -> str:
     tables = markdown.slice_tables(scores, verdict, parts, shortened)
     sections = [
         MarkdownSection(title="the verdict", head=(title, "", opening, "")),
+        section("the warnings", ["### Warnings", "", *warnings, ""] if warnings else []),
         section("the gates", markdown.gates(verdict, shortened)),
         section("the metrics", markdown.metrics(scores, verdict, shortened)),
         *_questions(view),
-        section("the warnings", ["### Warnings", "", *warnings, ""] if warnings else []),
         *(
             section(f"the slices by {shortened(name)}", [f"#{lines[0]}", *lines[1:]])
             for name, lines in tables.items()

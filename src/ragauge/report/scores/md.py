@@ -14,16 +14,17 @@ def _text(view: View) -> str:
     scores = view.scores
     bad = phrases.questions_needing_attention(scores)
     listed = bad if view.full else bad[:_QUESTIONS]
+    warnings = markdown.warnings(scores)
     lines = [
         f"# ragauge: {markdown.escaped(phrases.verdict_headline(view.verdict))}",
         "",
         f"{markdown.escaped(phrases.run_summary(scores).capitalize())}.",
         "",
+        *([*warnings, ""] if warnings else []),
         *markdown.gates(view.verdict),
         *markdown.metrics(scores, view.verdict),
         *markdown.slices(scores, view.verdict, 10**6 if view.full else _SLICES),
         *(["## Look at", "", *markdown.questions(listed)] if listed else []),
-        *markdown.warnings(scores),
     ]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -17,7 +17,7 @@ from ragauge.concurrency import read_message, write_message
 from ragauge.files.ranges import Range
 from ragauge.scoring.tasks.job import Job
 from ragauge.scoring.tasks.pack import SerialiseRows
-from ragauge.scoring.tasks.task import FindIds, Reduce, Worker
+from ragauge.scoring.tasks.task import FindIds, NameHits, Reduce, Worker
 from ragauge.scoring.tasks.unpack import Unpack
 
 JOB, WORK, RANGE = b"j", b"w", b"r"
@@ -30,7 +30,8 @@ def serve() -> None:
     gc.disable()  # rows are trees and are freed by count
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     decode_range = msgspec.msgpack.Decoder(Range).decode
-    decode_work = msgspec.msgpack.Decoder(Reduce | FindIds | SerialiseRows | Unpack).decode
+    work_kinds = Reduce | FindIds | NameHits | SerialiseRows | Unpack
+    decode_work = msgspec.msgpack.Decoder(work_kinds).decode
     worker = Worker()
     do: Callable[[Range], object] | None = None
     while (message := read_message(stdin)) is not None:

@@ -10,6 +10,7 @@ from ragauge.model.chunk import Chunk
 from ragauge.model.dialect import Dialect
 from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
+from ragauge.scoring.tasks.asked_questions import QuestionTally
 from ragauge.scoring.tasks.row_notes import NotedRows
 from ragauge.scoring.trace_columns import Columns, GoldKeys
 
@@ -47,6 +48,32 @@ class Job(Struct, frozen=True, kw_only=True):
     places: str | None = None
 
 
+class NamedHits(Struct, frozen=True, kw_only=True):
+    """What hits and citations are known by, over some rows.
+
+    matched     one of them is called as something that gold names
+    placed      one has a place, or a chunk of the list has its id
+    documented  one has a document
+    quotable    one has a text
+    example     the first of them by its id
+    """
+
+    matched: bool = False
+    placed: bool = False
+    documented: bool = False
+    quotable: bool = False
+    example: str | None = None
+
+    def __or__(self, later: NamedHits) -> NamedHits:
+        return NamedHits(
+            matched=self.matched or later.matched,
+            placed=self.placed or later.placed,
+            documented=self.documented or later.documented,
+            quotable=self.quotable or later.quotable,
+            example=later.example if self.example is None else self.example,
+        )
+
+
 class Misplaced(Struct, frozen=True, array_like=True):
     """A problem whose line is still counted from the start of its range."""
 
@@ -62,7 +89,8 @@ class Partial(Struct, frozen=True, kw_only=True):
     each with the number of rows that have it and the line of the first. `placements` counts by what
     hits were placed, or why not; `prefixes` are those of document names that were matched without.
     `by_text` counts the traces without an id that were joined by their question, `ambiguous` those
-    whose question several items share.
+    whose question several items share. `asked` says how the questions of the traces compare with
+    those of their gold items.
     """
 
     range_index: int
@@ -85,3 +113,4 @@ class Partial(Struct, frozen=True, kw_only=True):
     prefixes: tuple[str, ...] = ()
     by_text: int = 0
     ambiguous: int = 0
+    asked: QuestionTally = QuestionTally()

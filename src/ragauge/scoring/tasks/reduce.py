@@ -6,7 +6,7 @@ error. The two paths give the same columns; a test compares them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from itertools import chain
 from typing import NamedTuple, cast
 
@@ -20,12 +20,15 @@ from ragauge.files.ranges import Range, Rows, read_rows
 from ragauge.formats.fast_rows import FastAnswer, FastDecoder, FastRow
 from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.traces import RowReader
+from ragauge.ids import parts_of
+from ragauge.model.chunk import Chunk
 from ragauge.model.payloads import trace_of, unreadable
-from ragauge.model.trace import Trace
+from ragauge.model.trace import Citation, Hit, Trace
 from ragauge.scoring.chunk_facts import wanted_ids
 from ragauge.scoring.packed_texts import Cached
 from ragauge.scoring.placement_counts import PlacementCounts
-from ragauge.scoring.tasks.job import Job, Misplaced, Partial
+from ragauge.scoring.tasks.asked_questions import AskedQuestions
+from ragauge.scoring.tasks.job import Job, Misplaced, NamedHits, Partial
 from ragauge.scoring.tasks.row_notes import NotedRows, RowNotes
 from ragauge.scoring.trace_columns import Reducer, SlotName, slot_name
 from ragauge.spans import place_name
@@ -90,6 +93,7 @@ class RangeReducer:
         # Under `keep = last` a question that was met further down needs no second look.
         self.met = bytearray(len(job.keys.evidence))
         self.notes = RowNotes(wanted_ids(job.keys), job.chunks) if job.note_rows else None
+        self.asked = AskedQuestions(job.keys.asked)
         self.row = 0
         self._begin()
 
@@ -136,6 +140,15 @@ class RangeReducer:
                 hits = chain.from_iterable(self._hits_of(row) for row in data)
             retrieved.update(chunk_id for chunk_id in hits if chunk_id in wanted)
         return retrieved
+
+    def name_hits(self, part: Range, names: Set[str]) -> NamedHits:
+        """What the hits and citations of a range's rows are known by; `names` are those of gold."""
+        named = NamedHits()
+        for data in read_rows(self.job.source, part).data:
+            trace = self.read(data) if data.strip() else None
+            if trace is not None:
+                named |= named_hits(trace, names, self.job.chunks)
+        return named
 
     def _hits_of(self, data: bytes) -> Sequence[str]:
         row = None if self.exact_only else self.try_decode(data)
@@ -186,6 +199,7 @@ class RangeReducer:
             prefixes=tuple(sorted(self.placements.prefixes)),
             by_text=self.by_text,
             ambiguous=self.ambiguous,
+            asked=self.asked.take(),
         )
         self._begin()
         return partial
@@ -224,6 +238,10 @@ class RangeReducer:
         lines: Sequence[int] = range(start + len(rows) - 1, start - 1, -1)
         codes = list(map(self.by_qid, cast("list[str]", qids)))
         self.traces += len(rows)
+        if self.asked.questions:
+            for code, row, line in zip(codes, rows, lines, strict=True):
+                if code is not None and row.question:
+                    self.asked.add(code, row.question, line)
         if self.notes is not None:
             for code, slot, row, line in zip(codes, _slots(rows), rows, lines, strict=True):
                 self.notes.note_hits(row.hits or ())
@@ -321,6 +339,7 @@ class RangeReducer:
             self._unknown(line, row.qid or row.question)
             return False
         self.beside += self._is_beside(code)
+        self.asked.add(code, row.question, line)
         if self.notes is not None:
             paraphrase = self.paraphrase(code, row.paraphrase, row.question)
             slot = slot_name(paraphrase, row.seed, row.turn)
@@ -447,6 +466,24 @@ def hits_of(trace: Trace) -> list[str]:
         elif hit.spot is not None:
             names.append(hit.spot)
     return names
+
+
+def named_hits(trace: Trace, names: Set[str], chunks: Mapping[str, Chunk]) -> NamedHits:
+    """What the hits and citations of a trace are known by."""
+    cited = trace.answer.listed if trace.answer is not None else ()
+    things: list[Hit | Citation] = [*trace.hits, *cited]
+    ids = [thing.id for thing in things if not (isinstance(thing, Citation) and thing.placed)]
+    parts = [parts_of(name) for name in ids]
+    docs = {thing.doc for thing in things} | {hit.path for hit in trace.hits}
+    docs |= {part.doc for part in parts}
+    documents = docs - {None}
+    return NamedHits(
+        matched=not names.isdisjoint((*ids, *documents)),
+        placed=any(thing.spans for thing in things) or not chunks.keys().isdisjoint(ids),
+        documented=bool(documents),
+        quotable=any(hit.text for hit in trace.hits),
+        example=ids[0] if ids else None,
+    )
 
 
 def _line(entry: Misplaced) -> int:

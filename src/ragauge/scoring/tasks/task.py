@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from msgspec import Struct
 
 from ragauge.files.ranges import Range
-from ragauge.scoring.tasks.job import Job, Partial
+from ragauge.scoring.tasks.job import Job, NamedHits, Partial
 from ragauge.scoring.tasks.reduce import RangeReducer
 
 Result = TypeVar("Result")
@@ -89,3 +89,15 @@ class FindIds(Work[list[str]], frozen=True):
         """Scan with the reducer that is there."""
         reducer = worker.reducer()
         return lambda part: sorted(reducer.scan(part, self.ids))
+
+
+class NameHits(Work[NamedHits], frozen=True):
+    """What the hits and citations of the rows of a range are known by."""
+
+    result = NamedHits
+    names: frozenset[str]
+
+    def begin(self, worker: Worker) -> Callable[[Range], NamedHits]:
+        """Read with the reducer that is there."""
+        reducer = worker.reducer()
+        return lambda part: reducer.name_hits(part, self.names)

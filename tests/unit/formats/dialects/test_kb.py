@@ -39,6 +39,14 @@ GOLDEN = """\
 """
 
 
+QUESTIONS = {
+    "q1": "Where is the config?",
+    "q2": "설정 파일은 어디에 있나요?",
+    "q3": "Who won in 2031?",
+    "q4": "Anything else?",
+}
+
+
 def hit(rank: int, chunk: str, doc: str, **more: Any) -> Row:
     """A hit as it is stored; its first source span is ten lines."""
     first = 10 * rank
@@ -90,7 +98,7 @@ def answer(text: str, *places: tuple[str, int, int], grounded: bool = True, **mo
 def result(qid: str, hits: list[Row] | None = None, said: Row | None = None, **more: Any) -> Row:
     return {
         "query_id": qid,
-        "query": f"text of {qid}",
+        "query": QUESTIONS.get(qid, f"text of {qid}"),
         "mode": "lexical",
         "hits_top_k": hits or [],
         "answer": said,

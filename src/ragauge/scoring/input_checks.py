@@ -1,0 +1,256 @@
+"""Input checks: what gold and traces lack, so that numbers mean less than they seem to, or nothing.
+
+A zero is only worth printing where something else could have been measured. What makes numbers
+mean less is said in a sentence before any of them; what makes them mean nothing blocks the verdict,
+with or without gates, and says the reason and the cure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+from msgspec.structs import replace
+
+from ragauge.formats.unread_fields import FieldUse
+from ragauge.model.profile import JoinRules
+from ragauge.model.scores import MetricResult
+from ragauge.model.verdict import VerdictBlock
+from ragauge.scoring.gold_table import GoldLabels, GoldTable
+from ragauge.scoring.sums import Totals
+from ragauge.scoring.tasks.asked_questions import QuestionTally
+from ragauge.scoring.tasks.job import NamedHits
+from ragauge.scoring.trace_columns import GoldKeys
+
+FEWEST_FOREIGN = 3
+FOREIGN_SHARE = 0.05
+"""So many traces, and more than this share of those that say their question, may be a slip."""
+FEWEST_UNMATCHED = 3
+"""Questions with evidence and hits below which a run may have found nothing, and by right."""
+
+_NEEDS_EVIDENCE_OR_CITATIONS = frozenset(
+    ("answer.precision", "answer.grounded_precision", "answer.coverage", "answer.compliance")
+)
+
+
+# --- what makes numbers mean less ---
+
+
+def gold_cautions(labels: GoldLabels | None, totals: Totals, metrics: Iterable[str]) -> list[str]:
+    """What gold items do not say, where something could have been measured by it."""
+    if labels is None:
+        return []
+    cautions = []
+    # A profile may take from the evidence that an item is to be answered.
+    if not labels.expecting and not totals.answerable and totals.spoken:
+        cautions.append(
+            "no gold item has `answerable`: whether it was right to answer or to refuse is not "
+            "measured"
+        )
+    bare, to_answer = labels.without_evidence, labels.to_answer
+    by_evidence = any(name.startswith(("retrieval.", "citation.")) for name in metrics)
+    if by_evidence and 2 * bare > to_answer:
+        if bare == to_answer:
+            cautions.append(
+                "no gold item names evidence: whether what was retrieved and cited is right is not "
+                "measured"
+            )
+        else:
+            cautions.append(
+                f"{bare:,} of {to_answer:,} gold items that are to be answered name no evidence: "
+                f"retrieval and citations are measured on the other {to_answer - bare:,}"
+            )
+    return cautions
+
+
+def cutoff_caution(ks: tuple[int, ...], totals: Totals) -> list[str]:
+    """That a cut-off which was asked for is beyond all hits."""
+    most = totals.most_hits
+    beyond = [k for k in ks if k > most]
+    if not most or not beyond:
+        return []
+    listed = ", ".join(map(str, beyond))
+    return [
+        f"k = {listed}, but no trace has more than {most} hit{'' if most == 1 else 's'}: "
+        f"metrics at {listed} equal those at {most}"
+    ]
+
+
+def question_cautions(asked: QuestionTally, first: Callable[[], str]) -> list[str]:
+    """That traces say another question than their gold item; `first` says where the first is."""
+    cautions = []
+    if asked.foreign and not is_foreign(asked):
+        cautions.append(
+            f"{_traces(asked.foreign)} of {asked.compared:,} about another question than the gold "
+            f"item, the first: {first()}"
+        )
+    if asked.reworded:
+        verb = "asks" if asked.reworded == 1 else "ask"
+        noun = "trace" if asked.reworded == 1 else "traces"
+        cautions.append(
+            f"{asked.reworded:,} {noun} {verb} in other words than the gold item (rewriting, "
+            "prefixes)"
+        )
+    return cautions
+
+
+def _traces(count: int) -> str:
+    return f"{count:,} {'trace' if count == 1 else 'traces'}"
+
+
+def with_source_note(
+    metrics: dict[str, MetricResult], table: GoldTable, rules: JoinRules
+) -> dict[str, MetricResult]:
+    """The metrics, with a word where a source counts as recalled what nobody could retrieve."""
+    columns = table.columns
+    bare = int(np.count_nonzero(columns.answerable & (columns.relevant_count == 0)))
+    if rules.no_evidence != "recalled" or not bare:
+        return metrics
+    note = f"as in the source: {bare:,} without evidence count as 1"
+    return {
+        name: replace(result, note=note) if name.startswith("retrieval.recall_all@") else result
+        for name, result in metrics.items()
+    }
+
+
+# --- what makes them mean nothing ---
+
+
+def is_foreign(asked: QuestionTally) -> bool:
+    """Whether too many traces are about other questions for a run to be what it seems."""
+    return asked.foreign >= FEWEST_FOREIGN and asked.foreign > FOREIGN_SHARE * asked.compared
+
+
+def foreign_block(asked: QuestionTally, first: Callable[[], str]) -> VerdictBlock:
+    """Why a run of other questions is not evaluable."""
+    return VerdictBlock(
+        "foreign-traces",
+        f"{asked.foreign:,} of {_traces(asked.compared)} are about another question than their "
+        f"gold item, the first: {first()}; compare the ids of the two files, or say "
+        "--allow-other-questions",
+    )
+
+
+def unmeasured_block(
+    metrics: Mapping[str, MetricResult],
+    totals: Totals,
+    labels: GoldLabels | None,
+    fields: FieldUse | None,
+    *,
+    follows_source: bool,
+) -> VerdictBlock | None:
+    """Why nothing was measured: no metric has a population but by what is not there.
+
+    `fields` are those of the trace file, where there is one. A profile that follows a source counts
+    what is absent, so there only rows of which nothing is read measure nothing.
+    """
+    if fields is not None and not fields.read:
+        fields = None  # of rows in memory it is not known which fields they had
+    if fields is not None and fields.is_mute and (fields.unread or not follows_source):
+        return _nothing(_of_fields(fields))
+    # Who chooses nothing but counts of the run has measured them.
+    if follows_source or all(name.startswith("run.") for name in metrics):
+        return None
+    reads_hits = fields is None or "hits" in fields.read
+    has_evidence = labels is None or labels.without_evidence < labels.to_answer
+    searched = totals.most_hits > 0 or reads_hits or totals.errored > 0
+    cites = has_evidence or totals.cited > 0 or totals.refused > 0
+
+    def measures(name: str, result: MetricResult) -> bool:
+        family = name.partition(".")[0]
+        if family == "run" or not result.n:
+            return False
+        if family == "retrieval":
+            return searched
+        if family == "citation" or name in _NEEDS_EVIDENCE_OR_CITATIONS:
+            return cites
+        return True
+
+    if any(measures(name, result) for name, result in metrics.items()):
+        return None
+    lacks = []
+    if not has_evidence:
+        lacks.append("no gold item names evidence")
+    if not totals.most_hits:
+        lacks.append("no trace has hits that are read")
+    if not totals.spoken:
+        lacks.append("no trace has an answer that is read")
+    elif not totals.cited:
+        lacks.append("no answer cites anything that is read")
+    return _nothing(", ".join(lacks) or "no record is in the population of a chosen metric")
+
+
+def _nothing(reason: str) -> VerdictBlock:
+    return VerdictBlock(
+        "nothing-measured", f"{reason}; `ragauge validate --fields` lists what is not read"
+    )
+
+
+def _of_fields(fields: FieldUse) -> str:
+    names = [f"`{field.name}`" for field in fields.unread[:5]]
+    more = f" and {len(fields.unread) - 5:,} more" if len(fields.unread) > 5 else ""
+    listed = f", but {', '.join(names)}{more}" if names else ""
+    return f"no trace has hits, an answer or an error under a name that is read{listed}"
+
+
+_BY_EVIDENCE = ("answer.precision", "answer.grounded_precision", "answer.coverage")
+
+
+def depends_on_evidence(metrics: Mapping[str, MetricResult]) -> bool:
+    """Whether any metric that has a population compares what was found with the evidence."""
+    return any(
+        result.n and name.startswith(("retrieval.", "citation.", *_BY_EVIDENCE))
+        for name, result in metrics.items()
+        if name != "retrieval.empty"
+    )
+
+
+def unmatched_block(
+    keys: GoldKeys,
+    totals: Totals,
+    names_in_gold: Callable[[], frozenset[str]],
+    named_hits: Callable[[frozenset[str]], NamedHits],
+) -> VerdictBlock | None:
+    """Why a run that matched nothing could not: ids in two ways, or places that hits lack.
+
+    Only of a run without any match the names are looked up, and the hits looked at again.
+    """
+    if totals.matches:
+        return None
+    columns = totals.gold
+    has_evidence = (columns.piece_count > 0) | (columns.doc_count > 0)
+    if np.count_nonzero(totals.naming & has_evidence) < FEWEST_UNMATCHED:
+        return None
+    names = names_in_gold()
+    hits = named_hits(names)
+    details = keys.details.values()
+    places = [anchor for item in details for anchor in item.anchors]
+    if (names and hits.matched) or (places and hits.placed):
+        return None
+    if places and hits.quotable and any(item.quoted for item in details):
+        return None
+    if hits.example is None:
+        return None
+    cure = "say where the chunks lie (--chunks FILE or --corpus DIR)"
+    mine = f"such as `{hits.example}`"
+    if places and not names.difference(anchor.id or "" for anchor in places):
+        return VerdictBlock(
+            "no-places",
+            f"gold names places in documents, but no hit has one (hits are ids, {mine}); {cure}, "
+            "or log `doc` and `offsets` with the hits",
+        )
+    theirs = next((ids[0] for ids in keys.evidence if ids), None) or min(names, default="")
+    return VerdictBlock(
+        "ids-never-match",
+        f"nothing that was retrieved or cited ({mine}) is named in the gold set (such as "
+        f"`{theirs}`); log the ids that gold names, or {cure}",
+    )
+
+
+def names_in(keys: GoldKeys) -> frozenset[str]:
+    """All names by which a hit or a citation could be what gold speaks of."""
+    names = {name for ids in keys.evidence for name in ids}
+    for details in keys.details.values():
+        names.update(details.ids, details.docs, details.negatives)
+        names.update(anchor.id for anchor in details.anchors if anchor.id is not None)
+    return frozenset(names)
