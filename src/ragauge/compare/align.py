@@ -41,7 +41,7 @@ from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.scoring.engines.choose import Engine, side_engines
 from ragauge.scoring.gold_table import GoldTable, gold_table
-from ragauge.scoring.score import refuse_unplaced, score_stored
+from ragauge.scoring.score import score_stored
 from ragauge.scoring.scoring_run import InputFacts, ScoringPlan
 from ragauge.store.runs import StoredTraces, begin_loading, run_scores
 from ragauge.store.snapshot import ScoringRules, plan_of, rules_under
@@ -161,12 +161,9 @@ def align(
                 replace(_without_chunks(waiting()), unmatched=len(unmatched))
                 for waiting in (waiting_a, waiting_b)
             )
-    _refuse_unplaced_runs(gold, items, (scores_a, scores_b))
-    skipped = [
-        f"{count(scores.tally.trace_skipped, 'result')} of run {run} could not be read"
-        for run, scores in (("a", scores_a), ("b", scores_b))
-        if scores.tally.trace_skipped
-    ]
+            if not gold.items_a == gold.items_b == tuple(items):
+                # What was matched by other means than places needs none.
+                scores_a, scores_b = map(_without_placing_block, (scores_a, scores_b))
     field_notes = _field_notes(
         (a.record.run_id, inputs_a.snapshot.inputs), (b.record.run_id, inputs_b.snapshot.inputs)
     )
@@ -179,7 +176,7 @@ def align(
         counts={level: gold.counts.get(level, 0) for level in MATCH_LEVELS},
         match=gold.match,
         excluded=excluded,
-        notes=(*field_notes, *notes, *gold.notes, *skipped),
+        notes=(*field_notes, *notes, *gold.notes, *_skipped_notes(scores_a, scores_b)),
         field_notes=field_notes,
         compared_gold=ComparedGold(items, gold.items_a, gold.items_b, rules, beside_a, beside_b)
         if detailed
@@ -187,13 +184,17 @@ def align(
     )
 
 
-def _refuse_unplaced_runs(
-    gold: EffectiveGold, items: Sequence[GoldItem], scores: Sequence[Scores]
-) -> None:
-    """Refuse runs none of whose hits has a place, where they are scored by their gold as it is."""
-    if gold.items_a == gold.items_b == tuple(items):
-        for side in scores:
-            refuse_unplaced(side)
+def _skipped_notes(a: Scores, b: Scores) -> list[str]:
+    return [
+        f"{count(scores.tally.trace_skipped, 'result')} of run {run} could not be read"
+        for run, scores in (("a", a), ("b", b))
+        if scores.tally.trace_skipped
+    ]
+
+
+def _without_placing_block(scores: Scores) -> Scores:
+    blocks = tuple(block for block in scores.blocks if block.code != "nothing-placed")
+    return replace(scores, blocks=blocks)
 
 
 def _field_notes(*runs: tuple[str, InputFacts]) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from ragauge.scoring.gold_table import gold_table
 from ragauge.scoring.inputs import Gold, ScoredRun, Traces
 from ragauge.scoring.remeasure import semantic_of
 from ragauge.scoring.results import at, with_hashes
-from ragauge.scoring.score import refuse_unplaced, score, score_stored
+from ragauge.scoring.score import score, score_stored
 from ragauge.scoring.scoring_run import ScoringPlan
 from ragauge.store.runs import begin_loading, stored_semantic
 from ragauge.store.snapshot import plan_of, read_snapshot, rules_under
@@ -94,7 +94,6 @@ def measured_run(
             items, plan.profile, plan.options, name=loaded.inputs.gold_name, chunks=chunks
         )
         scores = score_stored(table, loaded.source, plan, given=loaded.inputs, engine=engine)
-        refuse_unplaced(scores)
         scores = with_hashes(scores, items, plan.profile)
     semantic = semantic_of(scores, bands or {}, None) or stored_semantic(store, run)
     scores = replace(scores, semantic=semantic)

@@ -13,6 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from ragauge.formats.unread_fields import FieldUse
+from ragauge.model.placement import Placing
 from ragauge.model.profile import JoinRules
 from ragauge.model.scores import MetricResult
 from ragauge.model.verdict import VerdictBlock
@@ -202,6 +203,20 @@ def depends_on_evidence(metrics: Mapping[str, MetricResult]) -> bool:
         result.n and name.startswith(("retrieval.", "citation.", *_BY_EVIDENCE))
         for name, result in metrics.items()
         if name != "retrieval.empty"
+    )
+
+
+def unplaced_block(
+    placing: Placing | None, metrics: Iterable[str], gold_name: str, trace_name: str
+) -> VerdictBlock | None:
+    """Why a run whose hits have no place where its gold has is not evaluable: all ranks miss."""
+    by_rank = any(name.startswith("retrieval.") and name != "retrieval.empty" for name in metrics)
+    if placing is None or not placing.is_hopeless or not by_rank:
+        return None
+    return VerdictBlock(
+        "nothing-placed",
+        f"no hit of {trace_name} has a place that the evidence of {gold_name} can be held "
+        f"against: {placing.reasons()}; {placing.cure}",
     )
 
 

@@ -332,7 +332,6 @@ def score_inputs(
         run.stop_on_problems()
     file_facts = run.inputs()  # before the second pass adds what it has to say
     scores = run.finish()
-    refuse_unplaced(scores)
     if remeasurer is not None or bands:
         from ragauge.scoring.remeasure import semantic_of
 
@@ -454,20 +453,6 @@ def place_index(
     if not any(detail.places or detail.docs or detail.quoted for detail in details):
         return None
     return opened_place_index(stack, lookup, chunks)
-
-
-def refuse_unplaced(scores: Scores) -> None:
-    """Refuse a run whose hits have no place where its gold has: every rank would be a miss."""
-    placing = scores.placing
-    beside = (_EMPTY, *RANKS)
-    by_rank = any(name.startswith("retrieval.") and name not in beside for name in scores.metrics)
-    if placing is not None and placing.is_hopeless and by_rank:
-        raise RagaugeError.of(
-            "nothing-placed",
-            f"no hit of {scores.trace_name} has a place that the evidence of {scores.gold_name} "
-            f"can be held against: {placing.reasons()}",
-            hint=placing.cure,
-        )
 
 
 def unranked(plan: ScoringPlan) -> ScoringPlan:

@@ -25,11 +25,12 @@ from ragauge.formats.trec.ranks import match
 from ragauge.formats.unread_fields import FieldUse, unread_notes
 from ragauge.metrics.columns import Bools
 from ragauge.metrics.metric import Selected, Tally
+from ragauge.model.comparison import RANKS
 from ragauge.model.dialect import Dialect
 from ragauge.model.error_reasons import reason_code, sorted_reasons
 from ragauge.model.labels import LABELS
 from ragauge.model.options import Options
-from ragauge.model.placement import placing
+from ragauge.model.placement import Placing, placing
 from ragauge.model.profile import Profile
 from ragauge.model.scores import MetricResult, Scores
 from ragauge.model.verdict import VerdictBlock
@@ -454,7 +455,7 @@ class ScoringRun:
                 *(placed.sentences() if placed is not None else ()),
                 *self._findings(tally, first),
             ),
-            blocks=tuple(self._blocks(metrics, asked, first)),
+            blocks=tuple(self._blocks(metrics, placed, asked, first)),
             skipped=tuple(
                 f"{problem.place}: {problem.message}"
                 for problem in [*self.gold_problems, *self._located()]
@@ -506,7 +507,11 @@ class ScoringRun:
         ]
 
     def _blocks(
-        self, metrics: Mapping[str, MetricResult], asked: QuestionTally, first: dict[int, int]
+        self,
+        metrics: Mapping[str, MetricResult],
+        placed: Placing | None,
+        asked: QuestionTally,
+        first: dict[int, int],
     ) -> Iterator[VerdictBlock]:
         """What makes numbers mean nothing."""
         if not self.scored:
@@ -521,7 +526,15 @@ class ScoringRun:
         if unmeasured is not None:
             yield unmeasured
             return
-        if not self.plan.looked_up and input_checks.depends_on_evidence(metrics):
+        unplaced = input_checks.unplaced_block(
+            placed,
+            (name for name in metrics if name not in RANKS),
+            self.gold_name,
+            self.trace_name,
+        )
+        if unplaced is not None:
+            yield unplaced
+        elif not self.plan.looked_up and input_checks.depends_on_evidence(metrics):
             unmatched = input_checks.unmatched_block(
                 self.joined.keys, self.totals, self._names_in_gold, self._named_hits
             )

@@ -39,7 +39,7 @@ from ragauge.scoring.engines.choose import Engine, stored_engine
 from ragauge.scoring.gold_table import gold_table
 from ragauge.scoring.inputs import Gold, ScoredRun, Traces
 from ragauge.scoring.results import with_hashes
-from ragauge.scoring.score import refuse_unplaced, score, score_stored
+from ragauge.scoring.score import score, score_stored
 from ragauge.scoring.scoring_run import InputFacts
 from ragauge.scoring.tasks.task import RangeTask
 from ragauge.scoring.tasks.unpack import WHOLE_RUN, Unpack
@@ -411,7 +411,6 @@ def recompute_scores(store: Store, run: RunRecord, *, workers: int | None = None
         name = loaded.inputs.gold_name
         table = gold_table(items, plan.profile, plan.options, name=name, chunks=chunks)
         scores = score_stored(table, loaded.source, plan, given=loaded.inputs, engine=engine)
-        refuse_unplaced(scores)
         scores = replace(scores, semantic=stored_semantic(store, run))
         return with_hashes(scores, items, plan.profile)
 
