@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from ragauge.files import ranges
-from ragauge.formats import load
 from ragauge.scoring import inputs
 from ragauge.scoring.engines import choose
 from tests.support.command import Folder, Outcome, Row
@@ -174,8 +173,7 @@ def test_workers_place_hits_as_one_process_does(
 ) -> None:
     rows = [row for make in SHAPES.values() for row in traces(make)]
     alone = scored(folder, corpus, rows, "--full")
-    for module in (inputs, load):
-        monkeypatch.setattr(module, "plan", partial(ranges.plan, range_bytes=2000))
+    monkeypatch.setattr(inputs, "plan", partial(ranges.plan, range_bytes=2000))
     monkeypatch.setattr(choose, "_worker_count", lambda *_: 2)
     assert scored(folder, corpus, rows, "--full").out == alone.out
 
@@ -225,11 +223,10 @@ def test_a_run_whose_hits_have_no_place_is_not_evaluable(
     make, with_corpus, reason, cure = NOT_PLACED[case]
     outcome = scored(folder, corpus if with_corpus else None, traces(make))
     assert outcome.exit_code == 4
-    assert outcome.out == ""
-    (problem,) = outcome.problems
-    assert problem.code == "nothing-placed"
-    assert reason in problem.message
-    assert cure in problem.hint
+    (block,) = json.loads(outcome.out)["verdict"]["blocks"]
+    assert block["code"] == "nothing-placed"
+    assert reason in block["message"]
+    assert cure in block["message"]
 
 
 def test_a_run_that_retrieves_nothing_is_evaluable(folder: Folder, corpus: str) -> None:

@@ -410,7 +410,8 @@ def test_blocks_of_the_corpus_have_places_and_are_known(folder: Folder) -> None:
     traces = [
         {"qid": "q", "topk": [CODE, FIRST], "answer_json": {"claim": "x", "citations": [FIRST]}}
     ]
-    assert folder.score(traces, "--profile", "all", gold=gold).codes == {"nothing-placed"}
+    blind = folder.score(traces, "--profile", "all", "--format", "json", gold=gold)
+    assert blind.codes == {"nothing-placed"}
     found = values(scored(folder, gold, traces, "--corpus", "corpus"))
     assert found["retrieval.recall@5"] == 1.0
     assert found["retrieval.span_recall@5"] == 1.0

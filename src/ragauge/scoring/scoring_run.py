@@ -526,20 +526,15 @@ class ScoringRun:
         if unmeasured is not None:
             yield unmeasured
             return
-        unplaced = input_checks.unplaced_block(
-            placed,
-            (name for name in metrics if name not in RANKS),
-            self.gold_name,
-            self.trace_name,
-        )
-        if unplaced is not None:
-            yield unplaced
-        elif not self.plan.looked_up and input_checks.depends_on_evidence(metrics):
-            unmatched = input_checks.unmatched_block(
-                self.joined.keys, self.totals, self._names_in_gold, self._named_hits
-            )
-            if unmatched is not None:
-                yield unmatched
+        if not self.plan.looked_up:
+            chosen = [name for name in metrics if name not in RANKS]
+            block = input_checks.unplaced_block(placed, chosen, self.gold_name, self.trace_name)
+            if block is None and input_checks.depends_on_evidence(metrics):
+                block = input_checks.unmatched_block(
+                    self.joined.keys, self.totals, self._names_in_gold, self._named_hits
+                )
+            if block is not None:
+                yield block
         if input_checks.is_foreign(asked):
             yield input_checks.foreign_block(asked, lambda: self._first_foreign(first))
 

@@ -20,7 +20,13 @@ from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Answer, SlotKey, Trace, Usage
 from ragauge.scoring.evidence_pieces import GoldDetails
-from ragauge.scoring.packed_texts import Cached, PackedBlock, PackedIndex, PackedLists, PackedTexts
+from ragauge.scoring.packed_texts import (
+    LookupCache,
+    PackedBlock,
+    PackedIndex,
+    PackedLists,
+    PackedTexts,
+)
 from ragauge.scoring.refusals import NaturalRefusals
 from ragauge.scoring.trace_details import TableBytes, TraceDetails
 from ragauge.text import REFUSAL_TOKEN, contains_word, normalise
@@ -158,9 +164,9 @@ class Reducer:
         self.count_repeats = count_repeats
         self.note_open = note_open
         needle = keys.needle.reader()
-        needles: Cached[int, str] = Cached(lambda question: needle(question) or _NEVER)
+        needles: LookupCache[int, str] = LookupCache(lambda question: needle(question) or _NEVER)
         self.needle = needles.__getitem__
-        self.evidence = Cached(keys.evidence.reader()).__getitem__
+        self.evidence = LookupCache(keys.evidence.reader()).__getitem__
         self.rule = refusal_rule(rules, options)
         self.patterns = [re.compile(pattern, re.IGNORECASE) for pattern in options.refusal_patterns]
         # Where only the token counts, what reads like a refusal is looked for and reported.

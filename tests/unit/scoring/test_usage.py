@@ -21,8 +21,8 @@ from tests.support.command import Folder
 Row = dict[str, Any]
 
 
-def scored(folder: Path, traces: list[Row], **options: Any) -> Scores:
-    gold = [{"qid": f"q{n}", "relevant": ["p1"]} for n in range(10)]
+def scored(folder: Path, traces: list[Row], *, questions: int = 10, **options: Any) -> Scores:
+    gold = [{"qid": f"q{n}", "relevant": ["p1"]} for n in range(questions)]
     files = write(folder / "gold.jsonl", gold), write(folder / "trace.jsonl", traces)
     return score(*files, profile="all", metrics=["cost.*"], **options)
 
@@ -85,9 +85,13 @@ def test_all_paths_add_up_to_the_same(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_sum_has_no_interval_and_a_mean_has_one(tmp_path: Path) -> None:
-    scores = scored(tmp_path, [{"qid": f"q{n}", "hits": [], "tokens": n} for n in range(10)])
+    """Of a mean without an upper end, 100 questions make one."""
+    rows = [{"qid": f"q{n}", "hits": [], "tokens": n} for n in range(100)]
+    scores = scored(tmp_path, rows, questions=100)
     assert scores.metrics["cost.tokens_total"].interval is None
     assert scores.metrics["cost.tokens"].interval is not None
+    few = scored(tmp_path, rows[:10]).metrics["cost.tokens"]
+    assert (few.interval, few.interval_reason) == (None, "unbounded mean, n < 100")
 
 
 def test_a_sum_may_be_gated_and_compared(folder: Folder) -> None:
