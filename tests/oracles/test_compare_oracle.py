@@ -252,6 +252,13 @@ FOUND: dict[str, tuple[list[Row], list[Row], list[Row], dict[str, Row]]] = {
         [{"qid": "r", "topk": [{"id": "z", "offsets": [338, 460]}]}],
         {"q": {"rungs": ("none", "doc_span"), "a": 2, "b": None}},
     ),
+    # b has a hit that says its id alone: no run without hits, and no version equals v1.
+    "a hit that says nothing": (
+        [{"qid": "q", "relevant": ["c0"]}, {"qid": "r", "relevant": ["c0"]}],
+        [{"qid": "q", "topk": [{"id": "c0", "doc": "d0", "chunker_version": "v1"}]}],
+        [{"qid": "r", "topk": [{"id": "c10"}]}],
+        {"q": {"rungs": ("doc",), "a": 1, "b": None}},
+    ),
     # Entries that gold writes in two ways are two pieces: here two of three are found.
     "a place with its quote and without": (
         [

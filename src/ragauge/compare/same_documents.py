@@ -19,13 +19,14 @@ import numpy as np
 
 from ragauge.metrics.columns import Bools
 from ragauge.model.chunk import Chunk
-from ragauge.model.evidence import ChunkFacts, DocFacts, Evidence, SketchRow
+from ragauge.model.evidence import Carries, ChunkFacts, DocFacts, Evidence, SketchRow
 from ragauge.model.payloads import id_number, number_of
 from ragauge.quotes import normalised
 from ragauge.spans import Span, of_unit
 from ragauge.text import text_hash
 
 Content = Literal["same", "differs", "unsure"]
+_ALL = int(Carries.SPANS | Carries.DOCS | Carries.TEXTS)
 
 
 class KnownDocument(NamedTuple):
@@ -77,8 +78,13 @@ class KnownDocuments:
 
     @cached_property
     def is_empty(self) -> bool:
-        """Whether the run has not shown a single chunk: it can contradict nothing."""
+        """Whether the run has not shown a single chunk: it can contradict nothing.
+
+        A hit that says its id alone leaves nothing in the evidence, but its question carries less.
+        """
         evidence = self.evidence
+        if any(carried & _ALL != _ALL for carried in self.carries.values()):
+            return False
         return not (
             self.named
             or evidence.docs

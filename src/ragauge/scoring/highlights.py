@@ -50,7 +50,7 @@ def _by_place(text: str, spans: Sequence[Span], gold: Sequence[Span]) -> Merged 
         (begins + max(start, span.start) - start, begins + min(end, span.end) - start)
         for begins, start, end in cuts
         for span in gold
-        if span.start < end and start < span.end
+        if max(start, span.start) < min(end, span.end)
     ]
     if unit == "char":
         return shared if total == len(text) else None

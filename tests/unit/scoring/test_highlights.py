@@ -61,6 +61,11 @@ def test_a_text_of_another_length_than_its_place_is_not_measured_by_offsets() ->
     assert lit(text, found) == ["words"]
 
 
+def test_a_place_without_length_lights_nothing() -> None:
+    """Nor where it points into a character of two bytes."""
+    assert highlights("é", [Span(0, 2)], [lying(Span(1, 1))]) == ()
+
+
 def test_other_units() -> None:
     text = "één\ntwee\ndrie\n"
     assert highlights(text, [Span(0, 14, "char")], [lying(Span(4, 8, "char"))]) == ((4, 8),)

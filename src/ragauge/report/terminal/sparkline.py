@@ -50,6 +50,9 @@ def _level(value: float, bottom: float, top: float, levels: int) -> int:
         return levels - 1
     if bottom == top:
         return _MIDDLE
-    # Halves first: the whole difference of two large numbers may be beyond any float.
-    share = (value / 2 - bottom / 2) / (top / 2 - bottom / 2)
+    if math.isinf(top - bottom):
+        # The whole difference of two large numbers may be beyond any float; half of the smallest
+        # number there is would be 0.
+        value, bottom, top = value / 2, bottom / 2, top / 2
+    share = (value - bottom) / (top - bottom)
     return min(levels - 1, int(share * levels))

@@ -57,6 +57,11 @@ def test_plain_text() -> None:
     assert sparkline([2, 2], ascii=True) == "=="
 
 
+def test_the_smallest_numbers_and_the_largest_are_drawn() -> None:
+    assert sparkline([0.0, 5e-324]) == BLOCKS[0] + BLOCKS[-1]
+    assert sparkline([-1.7e308, 1.7e308]) == BLOCKS[0] + BLOCKS[-1]
+
+
 @given(st.lists(st.none() | numbers), st.none() | numbers, st.none() | numbers)
 def test_higher_is_never_drawn_lower(
     values: list[float | None], low: float | None, high: float | None
