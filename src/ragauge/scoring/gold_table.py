@@ -428,7 +428,7 @@ class _Members:
             self.numbers.append(self.names.setdefault(name, len(self.names)))
             self.questions.append(question)
 
-    def parts(self, rank: Column) -> Parts:
+    def parts(self, rank: Column) -> SliceParts:
         """The parts by their names; their questions stand in the order of their ranks.
 
         Their resamples are tied to that order.
@@ -439,10 +439,10 @@ class _Members:
         part = place[np.asarray(self.numbers)]
         questions = np.asarray(self.questions).astype(np.int32)
         counts = np.bincount(part, minlength=len(names))
-        return Parts(names, counts, questions[np.lexsort((rank[questions], part))])
+        return SliceParts(names, counts, questions[np.lexsort((rank[questions], part))])
 
 
-class Parts(Mapping[str, Column]):
+class SliceParts(Mapping[str, Column]):
     """The questions of each part of a dimension: one array for all, as there may be many parts."""
 
     def __init__(self, names: Sequence[str], counts: Ints, questions: Column) -> None:

@@ -20,7 +20,13 @@ from ragauge.model.options import Options
 from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Answer, SlotKey, Trace
 from ragauge.scoring.evidence_pieces import GoldDetails
-from ragauge.scoring.packed_texts import Cached, PackedBlock, PackedIndex, PackedLists, PackedTexts
+from ragauge.scoring.packed_texts import (
+    PackedBlock,
+    PackedIndex,
+    PackedLists,
+    PackedTexts,
+    UnpackedValues,
+)
 from ragauge.scoring.trace_details import TableBytes, TraceDetails
 from ragauge.text import REFUSAL_TOKEN, normalise
 
@@ -132,9 +138,8 @@ class Reducer:
         self.count_repeats = count_repeats
         self.note_open = note_open
         needle = keys.needle.reader()
-        needles: Cached[int, str] = Cached(lambda question: needle(question) or _NEVER)
-        self.needle = needles.__getitem__
-        self.evidence = Cached(keys.evidence.reader()).__getitem__
+        self.needle = UnpackedValues[int, str](lambda place: needle(place) or _NEVER).__getitem__
+        self.evidence = UnpackedValues(keys.evidence.reader()).__getitem__
         self.declared = rules.refusal == "declared"
         self.patterns = [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
         self.pending: list[Pending] = []

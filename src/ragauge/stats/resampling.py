@@ -114,9 +114,9 @@ class WholeColumns:
 
     def __init__(self) -> None:
         self.steps: list[float] = []
-        self._places: list[tuple[Kind, int]] = []
-        self._distinct: dict[bytes, tuple[Kind, int]] = {}
-        self._columns: dict[Kind, list[NDArray[Any]]] = {}
+        self._places: list[tuple[ColumnKind, int]] = []
+        self._distinct: dict[bytes, tuple[ColumnKind, int]] = {}
+        self._columns: dict[ColumnKind, list[NDArray[Any]]] = {}
 
     def add(self, column: Floats) -> None:
         """Add a column of finite values."""
@@ -129,7 +129,7 @@ class WholeColumns:
         column = np.ascontiguousarray(column)
         key = column.dtype.char.encode() + blake2b(column.data).digest()
         if key not in self._distinct:
-            kind = Kind(_smallest(column), column.dtype.type)
+            kind = ColumnKind(_smallest(column), column.dtype.type)
             alike = self._columns.setdefault(kind, [])
             self._distinct[key] = kind, len(alike)
             alike.append(column.astype(kind.stored))
@@ -165,7 +165,7 @@ class WholeColumns:
         return sums[:, [starts[kind] + place for kind, place in self._places]]
 
 
-class Kind(NamedTuple):
+class ColumnKind(NamedTuple):
     """How the numbers of a column are stored, and in which precision they are summed."""
 
     stored: Any

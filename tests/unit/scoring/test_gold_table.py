@@ -108,7 +108,9 @@ def test_the_last_of_several_items_counts_also_from_a_file(
     gold_input: Callable[..., GoldInput], long: str
 ) -> None:
     qids = [qid + long for qid in "abacabd"]
-    rows = [{"qid": qid, "gold_citations": [str(place)]} for place, qid in enumerate(qids)]
+    rows: list[Row] = [
+        {"qid": qid, "gold_citations": [str(place)]} for place, qid in enumerate(qids)
+    ]
     streamed = gold_input(rows, "ship")
     assert streamed.loaded.items == []
     table = streamed.table(Options(), "gold", {})
@@ -152,13 +154,13 @@ def test_items_are_ordered_as_their_ids_are(qids: list[str]) -> None:
 
 def bytes_per_question(folder: Path, profile: str, count: int) -> float:
     """The highest memory of scoring a gold set and as many traces, for each question."""
-    rows = [
+    rows: list[Row] = [
         {"qid": f"Q{number:06}", "question": f"Is it true that node {number} signs?",
          "answerable": True, "gold_claim_substr": [f"node {number} signs late events"],
          "gold_citations": [f"p{number % 97}#{number % 10}"]}
         for number in range(count)
     ]  # fmt: skip
-    traces = [
+    traces: list[Row] = [
         {"qid": row["qid"], "retrieved_ids": ["p1#1", *row["gold_citations"]],
          "answer_json": {"claim": "node 7 signs late events", "citations": ["p1#1"]}}
         for row in rows

@@ -21,7 +21,7 @@ from ragauge.formats.traces import RowReader
 from ragauge.model.payloads import trace_of, unreadable
 from ragauge.model.trace import Trace
 from ragauge.scoring.chunk_facts import wanted_ids
-from ragauge.scoring.packed_texts import Cached
+from ragauge.scoring.packed_texts import UnpackedValues
 from ragauge.scoring.tasks.job import Job, Misplaced, Partial
 from ragauge.scoring.tasks.row_notes import NotedRows, RowNotes
 from ragauge.scoring.trace_columns import Reducer, SlotName, slot_name
@@ -63,8 +63,8 @@ class RangeReducer:
         self.fast = FastDecoder(unread=True)
         self.fast_in_full = FastDecoder(unread=False)
         self.pend = self.reducer.pending.append
-        self.by_qid = Cached(job.keys.by_qid.last).__getitem__
-        self.by_question = Cached(job.keys.by_question.only).__getitem__
+        self.by_qid = UnpackedValues(job.keys.by_qid.last).__getitem__
+        self.by_question = UnpackedValues(job.keys.by_question.only).__getitem__
         self.by_question_only = job.rules.by == "question"
         self.keep_last = job.rules.keep == "last"
         self.strip_citations = self.reader.strip_citations
