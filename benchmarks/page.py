@@ -14,6 +14,7 @@ run it again.
 """
 TITLES = {
     "score": "Scoring traces, beside a plain scorer",
+    "gold": "Memory with large gold sets, beside a plain scorer",
     "store": "Storing and comparing runs, beside plain scripts",
     "report": "Writing a run as a page, beside scoring it",
     "trec": "Scoring TREC files, beside other libraries",

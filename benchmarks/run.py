@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import corpus
+import gold_memory
 import report
 import resampling
 import runner
@@ -30,6 +31,7 @@ def main() -> int:
     )
     parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds of each")
     score.add_options(parser)
+    gold_memory.add_options(parser)
     store.add_options(parser)
     report.add_options(parser)
     trec.add_options(parser)
@@ -49,6 +51,7 @@ def main() -> int:
                 trec.sections(options.queries, rounds, options.peers, folder / "trec")
             ),
             "score": lambda: score.section(options.traces, rounds, folder / "score"),
+            "gold": lambda: gold_memory.section(options.gold_sizes, folder / "gold"),
             "store": lambda: store.section(
                 store.size_of(options), rounds, folder / "store", options.postgres
             ),

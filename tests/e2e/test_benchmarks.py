@@ -216,6 +216,18 @@ def test_another_count_stops_the_benchmark() -> None:
     assert done.stderr.startswith("error: ids: compare counts {'win': 2, 'loss': 1}, the plain")
 
 
+def test_memory_is_measured_beside_that_of_the_plain_scorer(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    done = python("gold_memory.py", "--gold-sizes", "20,200", "--dir", tmp_path, "--write", page)
+    assert done.returncode == 0, done.stderr
+    measured = block(page.read_text(encoding="utf-8"), "gold")
+    sizes = table(measured, "questions")
+    assert [row[0] for row in sizes] == ["20"] * 4 + ["200"] * 4
+    assert {row[5] for row in sizes if "baseline" in row[1]} == {"1.00"}
+    assert len(table(measured, "from 20 to 200 questions")) == 4
+    assert "target" not in measured  # only of a million questions is anything promised
+
+
 def test_asking_is_measured_beside_a_bare_loop() -> None:
     done = python("runner.py", "--questions", "100", "--rounds", "1")
     assert done.returncode == 0, done.stderr

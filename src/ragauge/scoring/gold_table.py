@@ -140,15 +140,15 @@ def gold_table(
     return builder.table(read=len(items))
 
 
-_AT_ONCE = 4096
+_AT_ONCE = 1024
 _SORTED_WIDTH = 64  # bytes of an id up to which ids are sorted as a column of equal widths
 
 
 class _Order(NamedTuple):
-    """The places of items in an order, and whether two of them are the same in it."""
+    """The places of items in an order, and which have the id of the next one in it."""
 
     places: Ints
-    repeated: bool
+    same: Bools
 
 
 class GoldTableBuilder:
@@ -204,15 +204,27 @@ class GoldTableBuilder:
         if len(self.waiting) == _AT_ONCE:
             self._flush()
 
-    def add_joined(self, item: GoldItem) -> None:
+    def add_as_joined(self, item: GoldItem) -> None:
         """Add an item as it was read."""
         self.add(_as_joined(item, self.rules))
 
-    def is_complete(self) -> bool:
-        """Whether the items that were added are a gold set as they are: unique, without turns."""
-        if self.waiting:
+    def finish(self) -> int:
+        """Take in the last items; say how many there are."""
+        if self.waiting or not self.columns:
             self._flush()
-        return not self.turns and not self._order.repeated
+        return self.size
+
+    def repeated(self) -> dict[int, int | None]:
+        """For each item with an id that others have: the last of them for the first, else None."""
+        places, same = self._order
+        repeated: dict[int, int | None] = {}
+        for at in np.flatnonzero(same).tolist():
+            first, last = int(places[at]), int(places[at + 1])
+            if first not in repeated:
+                repeated[first] = last
+                head = first
+            repeated[head], repeated[last] = last, None
+        return repeated
 
     def _flush(self) -> None:
         items, chunks, options = self.waiting, self.chunks, self.options
@@ -332,20 +344,19 @@ class GoldTableBuilder:
                 texts = [bytes(asked[first:last]) for first, last in ends]
                 keys = list(zip(keys, texts, strict=True))
             order = sorted(range(self.size), key=keys.__getitem__)
-            repeated = any(keys[one] == keys[other] for one, other in pairwise(order))
-            return _Order(np.array(order, np.int64), repeated)
+            same = [keys[one] == keys[other] for one, other in pairwise(order)]
+            return _Order(np.array(order, np.int64), np.array(same, np.bool_))
         # With many items a sort of Python objects takes the longest of all steps.
         letters = np.zeros((self.size, width), np.uint8)
         letters[np.arange(width) < widths[:, None]] = np.frombuffer(data, np.uint8)
         column = letters.reshape(-1).view(f"S{width}")
         places = np.argsort(column, kind="stable")
         column = column[places]
-        return _Order(places, bool((column[1:] == column[:-1]).any()))
+        return _Order(places, column[1:] == column[:-1])
 
     def table(self, *, read: int) -> GoldTable:
         """The table of all items; `read` is how many there were before they were unique."""
-        if self.waiting or not self.columns:
-            self._flush()
+        self.finish()
         order = self._order.places
         without_turn = np.ones(self.size, np.bool_)
         without_turn[list(self.turns)] = False
@@ -512,7 +523,7 @@ class _Members:
             self.numbers.append(self.names.setdefault(name, len(self.names)))
             self.questions.append(question)
 
-    def parts(self, rank: Column) -> Parts:
+    def parts(self, rank: Column) -> SliceParts:
         """The parts by their names; their questions stand in the order of their ranks."""
         names = sorted(self.names)
         place = np.empty(len(names), np.int64)
@@ -520,10 +531,10 @@ class _Members:
         part = place[np.asarray(self.numbers)]
         questions = np.asarray(self.questions).astype(np.int32)
         counts = np.bincount(part, minlength=len(names))
-        return Parts(names, counts, questions[np.lexsort((rank[questions], part))])
+        return SliceParts(names, counts, questions[np.lexsort((rank[questions], part))])
 
 
-class Parts(Mapping[str, Column]):
+class SliceParts(Mapping[str, Column]):
     """The questions of each part of a dimension: one array for all, as there may be many parts."""
 
     def __init__(self, names: Sequence[str], counts: Ints, questions: Column) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -66,6 +67,7 @@ class GoldInput:
         self.forgotten = False
         self.qrels: Qrels | None = None
         self._builder: GoldTableBuilder | None = None
+        self._read = 0
         if _is_layout(source, "qrels") and _is_layout(trace, "run"):
             assert source is not None
             self.qrels = read_qrels(source)
@@ -77,23 +79,58 @@ class GoldInput:
     def _stream(self, options: Options) -> bool:
         """Read a file of rows straight into a table, item by item; False where that cannot be.
 
-        Then all items are needed at once: the last of those with one id counts, turns belong
-        together, and what is wrong with several items is said in the order of the checks.
+        Then all items are needed at once: turns belong together, and what is wrong with several
+        items is said in the order of the checks.
         """
-        source, rules = self.source, self.choice.profile.join
-        if source is None or source.layout not in ("lines", "array") or rules.by == "question":
+        source, profile = self.source, self.choice.profile
+        if source is None or source.layout not in ("lines", "array"):
             return False
-        builder = GoldTableBuilder(self.choice.profile, options, name=source.name)
+        if profile.join.by == "question":
+            return False
+        builder = GoldTableBuilder(profile, options, name=source.name)
         try:
-            self.loaded = read_gold(
-                self.gold, source, self.choice, locate=self.locate, take=builder.add_joined
-            )
-            if not builder.is_complete():
+            self._read_rows(lambda _, item: builder.add_as_joined(item))
+            self._read = builder.finish()
+            repeated = builder.repeated()
+            if builder.turns or (repeated and profile.join.duplicate_gold == "error"):
                 return False
+            if repeated:
+                # The last item with an id counts, in the place of the first. Reading the file
+                # again takes less than keeping every item until all are known.
+                builder = GoldTableBuilder(profile, options, name=source.name)
+                self._read_last(repeated, builder)
         except RagaugeError:
             return False
         self._builder, self.forgotten = builder, True
         return True
+
+    def _read_rows(self, take: Callable[[int, GoldItem], None]) -> None:
+        """Read the rows of the file; `take` is given the items with their numbers."""
+        numbers = count()
+        self.loaded = read_gold(
+            self.gold,
+            self.source,
+            self.choice,
+            locate=self.locate,
+            take=lambda item: take(next(numbers), item),
+        )
+
+    def _read_last(self, repeated: Mapping[int, int | None], builder: GoldTableBuilder) -> None:
+        """Build a table of a file with repeated ids; they go from item to item that counts."""
+        last = dict.fromkeys(repeated.values())
+        counting: dict[int, GoldItem] = {}
+
+        def note(number: int, item: GoldItem) -> None:
+            if number in last:
+                counting[number] = item
+
+        def add(number: int, item: GoldItem) -> None:
+            replacement = repeated.get(number, number)
+            if replacement is not None:
+                builder.add_as_joined(counting.get(replacement, item))
+
+        self._read_rows(note)
+        self._read_rows(add)
 
     def items(self) -> list[GoldItem]:
         """The gold items; judgements become items only here, where a store asks for them."""
@@ -115,7 +152,7 @@ class GoldInput:
         if self.qrels is not None:
             return trec.table_of(self.qrels, options)
         if self._builder is not None:
-            return self._builder.table(read=self._builder.size)
+            return self._builder.table(read=self._read)
         return gold_table(self.loaded.items, self.choice.profile, options, name=name, chunks=chunks)
 
 

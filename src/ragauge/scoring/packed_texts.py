@@ -269,7 +269,7 @@ class PackedIndex:
         return numbers[0] if len(numbers) == 1 else None
 
 
-class LookupCache(dict[Key, Value]):
+class UnpackedValues(dict[Key, Value]):
     """Values by their keys: made when they are asked for, and kept while there are not too many.
 
     What is kept is looked up as quickly as in any dictionary.

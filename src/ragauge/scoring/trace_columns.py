@@ -21,11 +21,11 @@ from ragauge.model.profile import JoinRules
 from ragauge.model.trace import Answer, SlotKey, Trace, Usage
 from ragauge.scoring.evidence_pieces import GoldDetails
 from ragauge.scoring.packed_texts import (
-    LookupCache,
     PackedBlock,
     PackedIndex,
     PackedLists,
     PackedTexts,
+    UnpackedValues,
 )
 from ragauge.scoring.refusals import NaturalRefusals
 from ragauge.scoring.trace_details import TableBytes, TraceDetails
@@ -164,9 +164,8 @@ class Reducer:
         self.count_repeats = count_repeats
         self.note_open = note_open
         needle = keys.needle.reader()
-        needles: LookupCache[int, str] = LookupCache(lambda question: needle(question) or _NEVER)
-        self.needle = needles.__getitem__
-        self.evidence = LookupCache(keys.evidence.reader()).__getitem__
+        self.needle = UnpackedValues[int, str](lambda place: needle(place) or _NEVER).__getitem__
+        self.evidence = UnpackedValues(keys.evidence.reader()).__getitem__
         self.rule = refusal_rule(rules, options)
         self.patterns = [re.compile(pattern, re.IGNORECASE) for pattern in options.refusal_patterns]
         # Where only the token counts, what reads like a refusal is looked for and reported.

@@ -17,12 +17,12 @@ from ragauge.model.options import Options
 from ragauge.scoring.gold_table import gold_table
 from ragauge.scoring.packed_texts import (
     BlockWriter,
-    LookupCache,
     PackedBlock,
     PackedLists,
     PackedTexts,
     PackedTextWriter,
     Texts,
+    UnpackedValues,
     encoded,
 )
 from ragauge.scoring.trace_columns import GoldKeys
@@ -148,7 +148,7 @@ def test_only_so_many_values_stay() -> None:
         made.append(number)
         return None if number < 0 else 2 * number
 
-    cached = LookupCache(double, most=2)
+    cached = UnpackedValues(double, most=2)
     assert [cached[number] for number in (1, 2, 3, 3, 2, 1, -1, -1)] == [
         2,
         4,

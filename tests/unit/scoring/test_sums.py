@@ -1,4 +1,4 @@
-"""Counting into the cells of questions, and gold items that are let go of."""
+"""Counting into the cells of questions, gold items that are let go of, and parts of questions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ragauge.scoring import score
+from ragauge.model.gold import GoldItem
+from ragauge.model.options import Options
+from ragauge.model.trace import Hit, Timing, Trace
+from ragauge.scoring import score, summary
 from ragauge.scoring.sums import count_into
 from tests.support.command import GOLD, TRACES
 
@@ -38,3 +41,36 @@ def test_items_that_were_let_go_of_are_read_again_for_a_store(tmp_path: Path) ->
         kept = with_hashes.to_store().items
         assert kept
         assert scored.to_store().items == kept
+
+
+@pytest.mark.parametrize("together", [1, 3, 1 << 14])
+def test_parts_have_the_same_numbers_however_many_are_measured_together(
+    monkeypatch: pytest.MonkeyPatch, together: int
+) -> None:
+    """A part with many questions is measured metric by metric, small ones in one go."""
+    items = [
+        GoldItem(
+            qid=f"q{number}",
+            relevant=(f"guide{number % 4}#1",),
+            tags=("even", "all") if number % 2 == 0 else ("all",),
+        )
+        for number in range(12)
+    ]
+    traces = [
+        Trace(
+            qid=item.qid,
+            hits=(Hit("x"), Hit(item.relevant[0] if number % 3 else "y")),
+            timing=Timing(total=10.0 * number),
+        )
+        for number, item in enumerate(items)
+    ]
+    options = Options(min_n=3)
+    expected = score.score(items, traces, profile="all", options=options)
+    monkeypatch.setattr(summary, "_TOGETHER", together)
+    found = score.score(items, traces, profile="all", options=options)
+    assert found.slices == expected.slices
+    assert found.slices["document"].keys() == {f"guide{number}" for number in range(4)}
+    # guide1 has questions 1, 5 and 9, of which 9 lacks its evidence; guide0 lacks 0.
+    recall = {name: part.value("retrieval.recall@5") for name, part in found.slices["tag"].items()}
+    assert recall == {"all": 8 / 12, "even": 4 / 6}
+    assert found.slices["document"]["guide1"].value("retrieval.recall@5") == pytest.approx(2 / 3)

@@ -25,7 +25,7 @@ from ragauge.model.chunk import Chunk
 from ragauge.model.payloads import trace_of, unreadable
 from ragauge.model.trace import Citation, Hit, Trace
 from ragauge.scoring.chunk_facts import wanted_ids
-from ragauge.scoring.packed_texts import LookupCache
+from ragauge.scoring.packed_texts import UnpackedValues
 from ragauge.scoring.placement_counts import PlacementCounts
 from ragauge.scoring.tasks.asked_questions import AskedQuestions
 from ragauge.scoring.tasks.job import Job, Misplaced, NamedHits, Partial
@@ -70,8 +70,8 @@ class RangeReducer:
         self.fast = FastDecoder(unread=True, closed=closed)
         self.fast_in_full = FastDecoder(unread=False, closed=closed)
         self.pend = self.reducer.pending.append
-        self.by_qid = LookupCache(job.keys.by_qid.last).__getitem__
-        self.by_question = LookupCache(job.keys.by_question.only).__getitem__
+        self.by_qid = UnpackedValues(job.keys.by_qid.last).__getitem__
+        self.by_question = UnpackedValues(job.keys.by_question.only).__getitem__
         self.by_question_only = job.rules.by == "question"
         self.keep_last = job.rules.keep == "last"
         self.strip_citations = self.reader.strip_citations
