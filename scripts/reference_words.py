@@ -52,6 +52,7 @@ JOIN_RULES = {
         "blanks around it",
         "declared": "an answer is a refusal by its `refused` flag, else by `grounded: false`, "
         "else by the token `not in context` or a configured pattern",
+        "grounded": "an answer is a refusal if it says `grounded: false`, whatever its words",
     },
     "absent": {
         "excluded": "a record without an answer is left out of answer metrics and counted by "
