@@ -71,6 +71,12 @@ JOIN_RULES = {
         "excluded": "an answerable item without evidence is left out of recall",
         "recalled": "an answerable item without evidence counts as recalled",
     },
+    "nothing_to_check": {
+        "excluded": "an item without strings is left out of `answer.groundedness`, and an answer "
+        "without citations out of `citation.coverage`",
+        "satisfied": "an item without strings is satisfied in `answer.groundedness`, and an answer "
+        "without citations in `citation.coverage`",
+    },
     "no_claims": {
         "excluded": "an item that names no claims is left out of claim containment",
         "counted": "an item that names no claims counts as not contained",

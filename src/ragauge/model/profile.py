@@ -24,6 +24,10 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 has them (counted as unanswerable, never wrong to answer); or as answerable where
                 there is evidence or an anchor section
     no_evidence what recall_all makes of an answerable item without evidence
+    nothing_to_check
+                what groundedness makes of an item without strings, and citation coverage of an
+                answer without citations: it is excluded by name, or satisfied, as in the source of
+                `kb`
     no_claims   whether claim containment is also asked of items that name no claims
     unit        what a mean is over: questions, or every scored row
     grid        whether a question that lacks a slot (paraphrase × seed) that others have is only
@@ -40,6 +44,7 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     absent: Literal["excluded", "empty-answer"] = "excluded"
     unlabelled: Literal["unlabelled", "unanswerable", "creditable", "by-evidence"] = "unlabelled"
     no_evidence: Literal["excluded", "recalled"] = "excluded"
+    nothing_to_check: Literal["excluded", "satisfied"] = "excluded"
     no_claims: Literal["excluded", "counted"] = "excluded"
     duplicate_gold: Literal["error", "last"] = "error"
     unit: Literal["question", "row"] = "question"
