@@ -350,6 +350,12 @@ def _dialect(dialect: Dialect) -> list[str]:
             lines.append(f"- {kind}: recognised by {known}; owns {owned}")
     if dialect.strip_citations:
         lines.append("- blanks around cited ids are dropped")
+    closed = [*sorted(dialect.closed_gold), *sorted(dialect.closed_trace)]
+    if closed:
+        lines.append(
+            f"- under `--profile {dialect.profile}`, asked for by name, these are not read, and a "
+            f"row that has one is a warning: {code(closed)}; `--dialect native` reads them"
+        )
     return lines
 
 

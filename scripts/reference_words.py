@@ -52,6 +52,7 @@ JOIN_RULES = {
         "blanks around it",
         "declared": "an answer is a refusal by its `refused` flag, else by `grounded: false`, "
         "else by the token `not in context` or a configured pattern",
+        "grounded": "an answer is a refusal if it says `grounded: false`, whatever its words",
     },
     "absent": {
         "excluded": "a record without an answer is left out of answer metrics and counted by "
@@ -69,6 +70,12 @@ JOIN_RULES = {
     "no_evidence": {
         "excluded": "an answerable item without evidence is left out of recall",
         "recalled": "an answerable item without evidence counts as recalled",
+    },
+    "nothing_to_check": {
+        "excluded": "an item without strings is left out of `answer.groundedness`, and an answer "
+        "without citations out of `citation.coverage`",
+        "satisfied": "an item without strings is satisfied in `answer.groundedness`, and an answer "
+        "without citations in `citation.coverage`",
     },
     "no_claims": {
         "excluded": "an item that names no claims is left out of claim containment",

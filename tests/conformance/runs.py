@@ -130,7 +130,7 @@ class _Maker:
         if self.chance(0.3):
             row["forbidden"] = self.some(["left", "up"])
         if self.chance(0.4):
-            row["references"] = self.some(["right", "the left one", "left, not right"])
+            row["reference_answers"] = self.some(["right", "the left one", "left, not right"])
         return row
 
     def trace(self, number: int) -> Row:

@@ -846,7 +846,7 @@ def answer_metrics(ignore_case: bool) -> list[Metric]:
             (*WITH_ANSWER, *SHOULD_ANSWER, NO_CLAIMS),
             lambda r: r.answered and r.claim_contained,
         ),
-        Metric("answer.groundedness", WITH_ANSWER, strings_respected),
+        Metric("answer.groundedness", (*WITH_ANSWER, NO_STRINGS), strings_respected),
         Metric("answer.groundedness_labelled", (*WITH_ANSWER, NO_STRINGS), strings_respected),
         Metric("answer.compliance", WITH_ANSWER, lambda r: r.said.lists_citations or r.refused),
         Metric(
@@ -903,8 +903,8 @@ def citation_metrics(run: Run, chunks: Row, mode: str, window: int) -> list[Metr
     def distance(record: Record) -> Fraction:
         anchor = record.item.anchor
         assert anchor is not None
-        placed = {(c.identity, c.section) for c in record.sections_here}
-        return mean([Fraction(tree_distance(section, anchor)) for _, section in sorted(placed)])
+        placed = {(c.identity, c.section or ()) for c in record.sections_here}
+        return mean([Fraction(tree_distance(section, anchor)) for _, section in placed])
 
     return [
         Metric("citation.hit_rate", ANSWERED, lambda r: r.hit_in_scope),
@@ -923,7 +923,7 @@ def citation_metrics(run: Run, chunks: Row, mode: str, window: int) -> list[Metr
         Metric("citation.in_context", (*WITH_ANSWER, NO_CITATIONS), lambda r: r.in_context),
         Metric(
             "citation.coverage",
-            (*WITH_ANSWER, NOT_GROUNDED),
+            (*WITH_ANSWER, NOT_GROUNDED, NO_CITATIONS),
             lambda r: r.cited_ids <= known_ids,
         ),
         Metric(

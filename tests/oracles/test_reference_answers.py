@@ -105,7 +105,7 @@ def test_scores_are_means_of_the_best_reference(seed: int, tmp_path: Path) -> No
         pairs = [texts(rng) for _ in range(rng.randrange(1, 4))]
         answer = pairs[0][0] or "x"
         references = [reference for _, reference in pairs if reference.strip()]
-        gold.append({"qid": f"q{number}", "references": references})
+        gold.append({"qid": f"q{number}", "reference_answers": references})
         refuses = number % 9 == 8
         said: Any = "not in context" if refuses else answer
         traces.append({"qid": f"q{number}", "topk": ["p1"], "answer": {"text": said}})

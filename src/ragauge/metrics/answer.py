@@ -153,14 +153,14 @@ METRICS = (
         title="Answers with all the strings they must have, and none they must not",
         formula="1 if every must_contain string and no forbidden string is in what was said, "
         "else 0 (after NFC; case counts unless --ignore-case)",
-        over=populations.WITH_ANSWER,
+        over=populations.CHECKED_STRINGS,
         better="higher",
         version=2,
         source="kb evaluation (groundedness)",
         value=lambda b, k: b.has(Fact.STRINGS_OK),
         elsewhere="Elsewhere groundedness or faithfulness is a model's judgement of whether the "
-        "context supports the answer; this looks for known strings. An item that names none is "
-        "satisfied, as in the source; answer.groundedness_labelled leaves it out.",
+        "context supports the answer; this looks for known strings. Under kb an item that "
+        "names none is satisfied, as in the source; answer.groundedness_labelled leaves it out.",
         example=Example(
             {**_GOLD, "must_contain": ["null keys"], "forbidden": ["accepts"]},
             answer_row("X rejects null keys.", ["p1#2"]),
@@ -177,7 +177,7 @@ METRICS = (
         better="higher",
         source="own, after the kb evaluation",
         value=lambda b, k: b.has(Fact.STRINGS_OK),
-        elsewhere="answer.groundedness also counts items that name no strings, as satisfied.",
+        elsewhere="Under kb answer.groundedness counts items that name no strings as satisfied.",
         example=Example(
             {**_GOLD, "must_contain": ["null keys"], "forbidden": ["rejects"]},
             answer_row("X rejects null keys.", ["p1#2"]),

@@ -53,9 +53,10 @@ class Batch(Struct, frozen=True, kw_only=True, dict=True):
 
     `absent_counts` says whether records without a trace or with an error count in retrieval
     metrics, as records without hits; `no_evidence_counts` whether an answerable item without
-    evidence counts as recalled; `errored_is_empty` whether a trace with an error is one that
-    found nothing; `shows_missing` whether an item without a trace has a record at all, which it
-    has not where only rows of the trace file are scored.
+    evidence counts as recalled; `nothing_satisfies` whether an answer of which nothing is to be
+    checked, strings or citations, is satisfied; `errored_is_empty` whether a trace with an error is
+    one that found nothing; `shows_missing` whether an item without a trace has a record at all,
+    which it has not where only rows of the trace file are scored.
     """
 
     gold: GoldColumns
@@ -70,6 +71,7 @@ class Batch(Struct, frozen=True, kw_only=True, dict=True):
     with_error: Bools
     absent_counts: bool = True
     no_evidence_counts: bool = False
+    nothing_satisfies: bool = False
     errored_is_empty: bool = False
     shows_missing: bool = True
 

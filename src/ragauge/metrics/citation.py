@@ -138,18 +138,18 @@ METRICS = (
         reads_other_rows=True,
         title="Answers without a citation that does not exist",
         formula="1 if every citation is a known chunk (of the list of chunks, or without one among "
-        "the hits of any trace of the run), else 0; 1 without citations",
-        over=populations.GROUNDED,
+        "the hits of any trace of the run), else 0; under kb 1 without citations",
+        over=populations.GROUNDED_CITED,
         better="higher",
         source="kb evaluation (citation_coverage)",
         value=lambda b, k: ~b.cited | b.has(Fact.RESOLVED),
-        elsewhere="citation.resolved asks for at least one citation; answer.coverage is whether "
-        "the evidence is cited.",
+        elsewhere="citation.resolved counts an answer without citations as 0; answer.coverage is "
+        "whether the evidence is cited.",
         example=Example(
             {"qid": "A1", "question": "What domain?", "relevant": ["pB#1"]},
-            answer_row("example.com", [], topk=["p1#2"]),
+            answer_row("example.com", ["p1#2"], topk=["p1#2"]),
             1.0,
-            "nothing is cited, so nothing cited is missing: 1.",
+            "p1#2 was retrieved, so every citation exists: 1.",
         ),
     ),
     Metric(

@@ -114,6 +114,11 @@ GROUNDED = WITH_ANSWER.also(
     "answers that the trace calls grounded or, where it does not say, that are no refusals",
     Requirement("not-grounded", lambda b: b.grounded),
 )
+GROUNDED_CITED = GROUNDED.also(
+    "grounded answers, cited",
+    "grounded answers that cite something; under kb also those that cite nothing",
+    Requirement("no-citations", lambda b: b.cited | b.nothing_satisfies),
+)
 CITED = WITH_ANSWER.also("cited", "records with an answer that cites something", _CITED)
 CITED_LABELLED = CITED.also(
     "cited and labelled", "answers that cite something, of items with evidence", _EVIDENCE
@@ -150,6 +155,11 @@ ANSWERABLE_WITH_CLAIMS = ANSWERABLE.also(
     "answerable, with claims",
     "records with an answer, of items to be answered that name claims",
     Requirement("no-claims", lambda b: b.has_claims),
+)
+CHECKED_STRINGS = WITH_ANSWER.also(
+    "with strings",
+    "records with an answer (refusals too), of items that name strings; under kb of all items",
+    Requirement("no-strings", lambda b: b.has_strings | b.nothing_satisfies),
 )
 WITH_STRINGS = WITH_ANSWER.also(
     "with strings",

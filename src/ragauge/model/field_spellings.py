@@ -21,11 +21,11 @@ GOLD_SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "negatives": ("negatives",),
     "decoy_section": ("decoy_section",),
     "claims": ("gold_claim_substr", "gold_claim", "claims_any"),
+    # Not `references`: many call their sources so.
     "references": (
-        "references",
-        "reference",
-        "reference_answer",
         "reference_answers",
+        "reference_answer",
+        "reference",
         "ground_truth",
         "ground_truths",
         "expected_output",

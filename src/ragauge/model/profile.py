@@ -28,6 +28,10 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     short_claims
                 claims of fewer than 5 characters are sought as whole words, or never match, as the
                 sources of `ship` and `smoke` have it
+    nothing_to_check
+                what groundedness makes of an item without strings, and citation coverage of an
+                answer without citations: it is excluded by name, or satisfied, as in the source of
+                `kb`
     no_claims   whether claim containment is also asked of items that name no claims
     unit        what a mean is over: questions, or every scored row
     grid        whether a question that lacks a slot (paraphrase × seed) that others have is only
@@ -45,6 +49,7 @@ class JoinRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unlabelled: Literal["unlabelled", "unanswerable", "creditable", "by-evidence"] = "unlabelled"
     no_evidence: Literal["excluded", "recalled"] = "excluded"
     short_claims: Literal["words", "never"] = "words"
+    nothing_to_check: Literal["excluded", "satisfied"] = "excluded"
     no_claims: Literal["excluded", "counted"] = "excluded"
     duplicate_gold: Literal["error", "last"] = "error"
     unit: Literal["question", "row"] = "question"

@@ -347,6 +347,7 @@ def batch_of(
         with_error=with_error,
         absent_counts=absent_counts,
         no_evidence_counts=rules.no_evidence == "recalled",
+        nothing_satisfies=rules.nothing_to_check == "satisfied",
         errored_is_empty=rules.errored_hits == "empty" and absent_counts,
         shows_missing=rules.keep != "every",
     )

@@ -221,7 +221,11 @@ def test_flips_over_steady_hits_are_the_prompt_and_else_retrieval(folder: Folder
     assert steps[1].startswith("Mend retrieval")
 
 
-SHIP = [item(f"q{i}", "e", gold_claim_substr=["blue whale"]) for i in range(4)]
+SHIP = [
+    {"qid": f"q{i}", "question": f"q{i}?", "answerable": True, "gold_citations": ["e"],
+     "gold_claim_substr": ["blue whale"]}
+    for i in range(4)
+]  # fmt: skip
 
 
 def shipped(*claims: tuple[str, str]) -> list[Row]:

@@ -74,7 +74,7 @@ def test_any_other_word_is_an_error(tmp_path: Path, row: Row, code: str) -> None
 
 def test_refusals_are_measured_by_the_names_of_the_specification(folder: Folder) -> None:
     """Both were silently 0/0 before: u1 is answered, a1 contains its claim."""
-    gold = [
+    gold: list[Row] = [
         {"qid": "u1", "question": "Who?", "expect": "refuse"},
         {"qid": "a1", "question": "What?", "expect": "answer", "claims_any": ["blue whale"]},
     ]

@@ -44,7 +44,9 @@ def test_a_draft_has_evidence_and_no_question(folder: Folder) -> None:
         "negatives": row["negatives"], "type": "prose", "draft": True,
     }  # fmt: skip
     assert row == plain
-    assert len({*row["negatives"]} - {HOST}) == 2
+    assert len({negative["id"] for negative in row["negatives"]} - {HOST}) == 2
+    for negative in row["negatives"]:
+        assert bytes_of(lookup, negative) == negative["quote"]
     new(folder, "--section", "guide.md#S.1.2", "--negatives", "2", "--dialect", "canary", "--force")
     section = {"paraphrases": [], "anchor_section": "guide.md#S.1.2"}
     assert loaded(folder) == [{**plain, **section}]

@@ -128,7 +128,12 @@ def test_negatives_are_filled_up_and_a_second_time_changes_nothing(folder: Folde
     ]
     text = (folder.path / "gold.jsonl").read_bytes()
     rows = [json.loads(line) for line in text.splitlines()]
-    assert rows == [{**gold[0], "negatives": [PORT, BLOCK, CODE]}, gold[1]]
+    first, *placed = rows[0].pop("negatives")
+    assert (first, [entry["id"] for entry in placed]) == (PORT, [BLOCK, CODE])
+    assert rows == [{name: gold[0][name] for name in gold[0] if name != "negatives"}, gold[1]]
+    text_of = (folder.path / "docs/guide.md").read_bytes()
+    for entry in placed:  # a place for any other chunking, as `gold pin` writes it
+        assert text_of[entry["start"] : entry["end"]].decode() == entry["quote"]
     assert folder.run(*run).out.startswith("wrote gold.jsonl\n0 negatives for 0 items")
     assert (folder.path / "gold.jsonl").read_bytes() == text
 
@@ -164,3 +169,80 @@ def test_evidence_that_is_not_in_the_corpus_is_told(folder: Folder) -> None:
     assert (done.exit_code, done.problems[0].where) == (3, "gold.jsonl:2")
     assert done.problems[0].code == "unresolved"
     assert not (folder.path / "new.jsonl").exists()
+
+
+def chunked(folder: Folder, size: int) -> list[Row]:
+    """The documents of the corpus in pieces of so many bytes, as hits of an index of its own."""
+    chunks = []
+    for doc in ("guide.md", "notes.txt"):
+        text = (folder.path / "docs" / doc).read_bytes()
+        chunks += [
+            {"id": f"{doc}/{start}", "doc": doc, "offsets": [start, min(start + size, len(text))]}
+            for start in range(0, len(text), size)
+        ]
+    return chunks
+
+
+def test_negatives_are_found_in_any_chunking(folder: Folder) -> None:
+    """What `gold negatives` writes counts by its place; by ids alone nothing would be found.
+
+    The share of all hits that share half of the shorter with a negative, counted here by bytes.
+    """
+    make_corpus(folder)
+    folder.write("gold.jsonl", [{"qid": "A", "question": "port", "relevant": [HOST]}])
+    folder.run("gold", "negatives", "gold.jsonl", "--corpus", "corpus", "-o", "gold.jsonl")
+    row = json.loads((folder.path / "gold.jsonl").read_text("utf-8"))
+    hits = chunked(folder, 16)
+    folder.write("trace.jsonl", [{"qid": "A", "topk": hits}])
+    wrong = 0
+    for hit in hits:
+        start, end = hit["offsets"]
+        for negative in row["negatives"]:
+            common = min(end, negative["end"]) - max(start, negative["start"])
+            shorter = min(end - start, negative["end"] - negative["start"])
+            if negative["doc"] == hit["doc"] and 2 * common >= shorter:
+                wrong += 1
+                break
+    assert wrong >= 3
+    metric = f"retrieval.negative@{len(hits)}"
+
+    def measured(*options: str) -> Row:
+        outcome = folder.run(
+            "score", "gold.jsonl", "trace.jsonl", "--profile", "all", "--metrics",
+            f"{metric},retrieval.negative_above", "--format", "json", *options,
+        )  # fmt: skip
+        assert outcome.exit_code == 0, outcome.err
+        return json.loads(outcome.out)["metrics"]  # type: ignore[no-any-return]
+
+    assert measured()[metric]["unrounded"][0] == wrong / len(hits)
+    assert measured("--corpus", "corpus")[metric]["unrounded"][0] == wrong / len(hits)
+    # The same by ids alone, where the corpus says where they lie ...
+    ids = {**row, "negatives": [negative["id"] for negative in row["negatives"]]}
+    folder.write("gold.jsonl", [ids])
+    assert measured("--corpus", "corpus")[metric]["unrounded"][0] == wrong / len(hits)
+    # ... and by quotes, which are looked up there.
+    quoted = [{"doc": n["doc"], "quote": n["quote"]} for n in row["negatives"]]
+    folder.write("gold.jsonl", [{**row, "negatives": quoted}])
+    assert measured("--corpus", "corpus")[metric]["unrounded"][0] == wrong / len(hits)
+
+
+def test_pinned_gold_has_pinned_negatives(folder: Folder) -> None:
+    make_corpus(folder)
+    gold = {"qid": "A", "question": "port", "relevant": [HOST], "negatives": [PORT, "gone#1"]}
+    folder.write("gold.jsonl", [gold])
+    done = folder.run("gold", "pin", "gold.jsonl", "--corpus", "corpus", "-o", "pinned.jsonl")
+    assert done.exit_code == 0, done.err
+    placed, unknown = json.loads((folder.path / "pinned.jsonl").read_text("utf-8"))["negatives"]
+    assert (placed["id"], placed["doc"]) == (PORT, "guide.md")
+    assert unknown == "gone#1"
+
+
+def test_lint_finds_a_negative_that_is_evidence_by_its_place(folder: Folder) -> None:
+    make_corpus(folder)
+    folder.write("gold.jsonl", [{"qid": "A", "question": "port", "relevant": [HOST]}])
+    folder.run("gold", "pin", "gold.jsonl", "--corpus", "corpus", "-o", "gold.jsonl")
+    row = json.loads((folder.path / "gold.jsonl").read_text("utf-8"))
+    place = {name: row["relevant"][0][name] for name in ("doc", "start", "end")}
+    folder.write("gold.jsonl", [{**row, "negatives": [place]}])
+    outcome = folder.run("gold", "lint", "gold.jsonl", "--corpus", "corpus")
+    assert "relevant-negative" in outcome.out + outcome.err
