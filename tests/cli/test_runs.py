@@ -701,7 +701,7 @@ def test_rescored_runs_as_json(few: Store, folder: Folder) -> None:
     ]  # fmt: skip
     (found,) = document["runs"][1]["changes"]
     assert (found["old"]["value"], found["old"]["version"]) == (0.125, 0)
-    assert (found["new"]["value"], found["new"]["version"]) == (0.6667, 1)
+    assert (found["new"]["value"], found["new"]["version"]) == (0.6667, 2)
 
 
 def test_one_unreadable_run_does_not_stop_the_others(few: Store, folder: Folder) -> None:
