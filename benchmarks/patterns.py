@@ -88,9 +88,13 @@ def all_patterns() -> list[NamedPattern]:
             continue
         loaded = importlib.import_module(module.name)
         for variable, value in vars(loaded).items():
-            for compiled in _patterns_in(value):
+            for field, compiled in _patterns_in(value):
                 key = (compiled.pattern, compiled.flags)
-                name, methods = named.setdefault(key, (f"{module.name}.{variable}", set()))
+                whole_name = f"{module.name}.{variable}{'.' * bool(field)}{field}"
+                name, methods = named.setdefault(key, (whole_name, set()))
+                if field:  # of a struct, which any module may have
+                    methods |= {method for user in calls.values() for method in user.get(field, ())}
+                    continue
                 # What begins with an underscore is used in its own module only.
                 is_public = not variable.startswith("_")
                 users = calls.values() if is_public else [calls[loaded.__file__]]
@@ -113,18 +117,21 @@ def all_patterns() -> list[NamedPattern]:
     ]
 
 
-def _patterns_in(value: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
+def _patterns_in(
+    value: object, depth: int = 0, field: str = ""
+) -> Iterator[tuple[str, re.Pattern[Any]]]:
+    """The patterns of a value, each with the field of a struct that holds it, if one does."""
     if isinstance(value, re.Pattern):
-        yield value
+        yield field, value
     elif depth < 4 and isinstance(value, Mapping):
         for inner in value.values():
-            yield from _patterns_in(inner, depth + 1)
+            yield from _patterns_in(inner, depth + 1, field)
     elif depth < 4 and isinstance(value, tuple | list):
         for inner in value:
-            yield from _patterns_in(inner, depth + 1)
+            yield from _patterns_in(inner, depth + 1, field)
     elif depth < 4 and hasattr(type(value), "__struct_fields__"):
-        for field in value.__struct_fields__:  # type: ignore[attr-defined]
-            yield from _patterns_in(getattr(value, field), depth + 1)
+        for name in value.__struct_fields__:  # type: ignore[attr-defined]
+            yield from _patterns_in(getattr(value, name), depth + 1, name)
 
 
 def _trees() -> Iterator[tuple[Path, ast.AST]]:

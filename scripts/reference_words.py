@@ -50,9 +50,13 @@ JOIN_RULES = {
     "refusal": {
         "token": "an answer is a refusal if it is `not in context`, whatever the case and the "
         "blanks around it",
-        "declared": "an answer is a refusal by its `refused` flag, else by `grounded: false`, "
-        "else by the token `not in context` or a configured pattern",
+        "natural": "a `refused` or `grounded` flag alone decides; else an answer is a refusal by "
+        "the token `not in context`, a configured pattern, or if it reads like one",
         "grounded": "an answer is a refusal if it says `grounded: false`, whatever its words",
+    },
+    "short_claims": {
+        "words": "claims of fewer than 5 characters match as whole words",
+        "never": "claims of fewer than 5 characters never match",
     },
     "absent": {
         "excluded": "a record without an answer is left out of answer metrics and counted by "

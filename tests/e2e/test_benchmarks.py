@@ -249,7 +249,7 @@ def test_no_pattern_takes_more_than_linear_time() -> None:
     """Times are compared with each other only, and each verdict is the least of several."""
     done = python("patterns.py", "--rounds", "1")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"^1\d\d patterns, 0 of them slow$", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r"^[12]\d\d patterns, 0 of them slow$", done.stdout, re.MULTILINE), done.stdout
 
 
 def test_citations_take_the_same_time_a_byte_at_any_length() -> None:

@@ -205,8 +205,14 @@ class RowReader:
             odd = bool(listed)
             written = citations_in(text) if text is not None else None
             citations = None if written is None else tuple(written)
-        refused = _flag(body, outer, "refused", name)
-        grounded = _flag(body, outer, "grounded", name)
+        # No source has these, so that one outside the answer is no other spelling of its fields.
+        flags = {
+            key: row[key]
+            for key in ("refused", "grounded")
+            if isinstance(row.get(key), bool) and body.get(key) is None
+        }
+        refused = _flag(body, outer or flags, "refused", name)
+        grounded = _flag(body, outer or flags, "grounded", name)
         echo_name, echo = pick(body, ANSWER_SPELLINGS["constraints_echo"], inside=f"{name}.")
         if echo is None:
             echo_name, echo = pick(outer, TRACE_SPELLINGS["constraints_echo"])
