@@ -33,6 +33,8 @@ MAPS = {
     "questions[].labels": "LABEL",
     "questions[].causes": "CAUSE",
     "errors": "REASON",
+    "placing.placed": "BY",
+    "placing.unplaced": "REASON",
     "gates": "NAME",
 }
 """Objects whose keys are data: one word stands for all of them."""
@@ -49,12 +51,19 @@ TURN_TRACES = [
 """A run with turns, recorded λ and ΔS, an error and a trace without an id, for the keys that the
 demo's documents lack."""
 
+PLACE_GOLD = [{"qid": "P1", "question": "?", "relevant": [{"doc": "a.md", "start": 0, "end": 9}]}]
+PLACE_CHUNKS = [{"id": "c1", "doc": "a.md", "start": 0, "end": 18, "text": "X rejects nothing."}]
+PLACE_TRACES = [
+    {"qid": "P1", "hits": [{"path": "/data/docs/a.md", "text": "X rejects nothing."}, {"id": "x"}]}
+]
+"""A run with a hit that is placed by its text and one that is not placed."""
+
 
 def scores_fields() -> dict[str, str]:
     """Each key of the scores document and its type.
 
-    Four documents hold every key together: 0/0 with a default and without, something left out, a
-    block, a warning, a skipped line, a waiver, turns and states.
+    Five documents hold every key together: 0/0 with a default and without, something left out, a
+    block, a warning, a skipped line, a waiver, turns and states, places.
     """
     waiver = Waiver(gate="under", reason="known", expires=date(2030, 1, 31))
     with (
@@ -72,6 +81,9 @@ def scores_fields() -> dict[str, str]:
         partial = score(gold, broken, profile="all", on_bad_line="skip")
         default = score(single, alone, profile="ship")
         turns = _score_rows(Path(temporary), TURN_GOLD, TURN_TRACES)
+        chunks = Path(temporary) / "chunks.jsonl"
+        chunks.write_text(json.dumps(PLACE_CHUNKS[0]), "utf-8")
+        placed = _score_rows(Path(temporary), PLACE_GOLD, PLACE_TRACES, chunks)
     undefined = gate(partial, "precision=0.80,answer.constraints_echoed=0.80")
     waived = gate(whole, "under=0.05", waivers=[waiver], today=date(2026, 11, 15))
     return _fields([
@@ -79,14 +91,20 @@ def scores_fields() -> dict[str, str]:
         to_document(partial, undefined, full=True),
         to_document(default, gate(default), full=True),
         to_document(turns, gate(turns), full=True),
+        to_document(placed, gate(placed), full=True),
     ])  # fmt: skip
 
 
-def _score_rows(folder: Path, gold: list[dict[str, Any]], traces: list[dict[str, Any]]) -> Scores:
+def _score_rows(
+    folder: Path,
+    gold: list[dict[str, Any]],
+    traces: list[dict[str, Any]],
+    chunks: Path | None = None,
+) -> Scores:
     paths = folder / "rows-gold.jsonl", folder / "rows-trace.jsonl"
     for path, rows in zip(paths, (gold, traces), strict=True):
         path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
-    return score(*paths, profile="all", options=Options(min_n=1))
+    return score(*paths, profile="all", options=Options(min_n=1), chunks=chunks)
 
 
 def ship_fields() -> dict[str, str]:

@@ -125,7 +125,18 @@ def write_place_index(file: BinaryIO, texts: Iterable[tuple[str, bytes]]) -> Non
         starts.append(at)
         file.write(part)
         at += len(part)
-    header = msgspec.msgpack.encode(_Header(documents, *starts, count, len(steps) // 2))
+    folded_start, steps_start, keys_start, positions_start = starts
+    header = msgspec.msgpack.encode(
+        _Header(
+            documents=documents,
+            folded=folded_start,
+            steps=steps_start,
+            keys=keys_start,
+            positions=positions_start,
+            entries=count,
+            step_count=len(steps) // 2,
+        )
+    )
     file.write(header)
     file.write(struct.pack("<Q", len(header)))
     file.flush()

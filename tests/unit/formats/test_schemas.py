@@ -195,6 +195,7 @@ PLACE = {"doc": "guide.md", "start": 0, "end": 9}
 GOOD_GOLD: list[Row] = [
     {"qid": "a"}, {"q_id": 7}, {"id": "x", "qid": None}, {"query_id": "x", "anything": [1]},
     {"qid": "a", "relevant": ["p1", 2, {"id": "p3"}, {"chunk_id": 4, "text": "t"}]},
+    {"qid": "a", "relevant": [{"quote": "so"}, {"id": "b", "quote": "so"}]},
     {"qid": "a", "relevant": [PLACE, {**PLACE, "id": "b", "quote": "so", "section": "S.1"}]},
     {"qid": "a", "gold_spans": [{"doc_id": "d", "span": [0, 4]}]},
     {"qid": "a",
@@ -217,7 +218,7 @@ BAD_GOLD: list[Row] = [
     {"qid": "a", "relevant": [{"id": "x", "start": 0, "end": 4}]},
     {"qid": "a", "relevant": [{"start": 0, "end": 4}]},
     {"qid": "a", "relevant": [{"doc": "d", "quote": "so"}]},
-    {"qid": "a", "relevant": [{"id": "x", "quote": "so"}]},
+    {"qid": "a", "relevant": [{"quote": " "}]},
     {"qid": "a", "relevant": [{"doc": "d", "start": -1, "end": 4}]},
     {"qid": "a", "relevant": [{"doc": "d", "span": [0]}]},
     {"qid": "a", "relevant": [{"doc": "d", "span": [0, 1, 2]}]},
@@ -252,6 +253,7 @@ GOOD_TRACE: list[Row] = [
     {"ΔS": 0.5}, {"topk": ["a"], "delta_s": [None]}, {"λ_state": "→"}, {"lambda": 0.4},
     {"lambda_states": ["Convergent", " x "]}, {"lambda_state": 4}, {"lambda": "weight"},
     {"latency_ms": 12.5, "perf": {"t_retrieve_ms": 1, "t_reason_ms": {}}}, {"perf": 4},
+    {"topk": [{"text": "so"}, {"snippet": "so"}, {"doc": "d", "text": "so", "start": 3}]},
     {"index_hash": 7, "metric": ["cosine"], "refused": False, "grounded": None},
 ]  # fmt: skip
 BAD_TRACE: list[Row] = [
@@ -259,6 +261,7 @@ BAD_TRACE: list[Row] = [
     {"seed": 1.5}, {"seed": True}, {"turn": "2"}, {"topk": "a"}, {"chunks": {"id": "a"}},
     {"topk": [None]}, {"topk": [1.5]}, {"topk": [{}]}, {"topk": [{"doc": "d"}]},
     {"topk": [{"start": 0, "end": 4}]}, {"topk": [{"id": "a", "score": "0.8"}]},
+    {"topk": [{"text": " "}]},
     {"topk": [{"id": "a", "text": 4}]}, {"topk": [{"id": "a", "type": 4}]},
     {"topk": [{"id": "a", "snippet": 4}]}, {"topk": [{"id": "a", "span": [0]}]},
     {"topk": [{"id": "a", "doc": 1.5}]}, {"topk": [{"id": "a", "doc_hash": []}]},

@@ -244,7 +244,7 @@ def test_the_quickstart_of_llamaindex(
 
 def chunks_of(documentation: Documentation) -> list[tuple[str, str, str]]:
     """Chunks of some lines: an id that says nothing, the absolute path, and the text."""
-    rows = []
+    rows: list[tuple[str, str, str]] = []
     for doc, text in documentation.texts.items():
         lines = text.split("\n")
         for first in range(0, len(lines), 12):
@@ -259,7 +259,7 @@ def nearest(rows: Sequence[tuple[str, str, str]]) -> Callable[[str], list[tuple[
     from ragauge.embed.embedders.hashing import Hashing
 
     embedder = Hashing()
-    vectors = embedder.embed([text for _, _, text in rows], "passage").vectors
+    vectors = embedder.embed([text for _, _, text in rows], "document").vectors
 
     def retrieve(question: str) -> list[tuple[str, str]]:
         query = embedder.embed([question], "query").vectors[0]
@@ -273,7 +273,7 @@ def nearest(rows: Sequence[tuple[str, str, str]]) -> Callable[[str], list[tuple[
 def hashed(texts: Sequence[str]) -> list[list[float]]:
     from ragauge.embed.embedders.hashing import Hashing
 
-    vectors: list[list[float]] = Hashing().embed(texts, "passage").vectors.tolist()
+    vectors: list[list[float]] = Hashing().embed(texts, "document").vectors.tolist()
     return vectors
 
 

@@ -69,19 +69,20 @@ def schema() -> Schema:
     unquoted = {"properties": {"quote": {"type": "null"}}}
     quote = {"quote": optional(parts.TEXT), "text": optional(parts.TEXT)}
     in_document = any_there(HIT_DOCS)
+    words, unplaced = {"type": "string", "pattern": r"\S"}, {"not": parts.HAS_SPAN}
     return parts.one_or_many(
         "gold:1",
         "ragauge gold set",
         "One gold item, as on a line of a gold file, or an array of them. What a schema cannot say "
         "is left to `ragauge validate`: that start lies before end, that the spellings of a field "
         "agree, that ids are unique, and that offsets have one unit. Evidence is described as it "
-        "is scored: a quote without offsets, `{doc, quote}`, does not fit until `ragauge gold pin` "
-        "has found its bytes in a corpus.",
+        "is scored: a quote of a document without offsets, `{doc, quote}`, does not fit until "
+        "`ragauge gold pin` has found its bytes in a corpus; a quote alone, `{quote}`, does.",
         "item",
         {
             "item": row(fields, anyOf=[there(name, named) for name in GOLD_SPELLINGS["qid"]]),
             "evidence": {
-                "description": "an id, or a place in a document",
+                "description": "an id, a place in a document, or a quote",
                 "if": {"type": "object"},
                 "then": {
                     **parts.PLACED,
@@ -89,6 +90,7 @@ def schema() -> Schema:
                     "anyOf": [
                         {"allOf": [parts.HAS_ID, {"not": parts.HAS_SPAN}, unquoted]},
                         {"allOf": [in_document, parts.HAS_SPAN]},
+                        {"allOf": [there("quote", words), {"not": in_document}, unplaced]},
                     ],
                 },
                 "else": parts.ID,

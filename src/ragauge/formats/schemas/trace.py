@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ragauge.formats.hits import MOST_COST, MOST_MS, MOST_TOKENS
 from ragauge.formats.schemas import parts
 from ragauge.formats.schemas.descriptions import TRACE_FIELDS
-from ragauge.formats.schemas.parts import Schema, optional, row, there
+from ragauge.formats.schemas.parts import Schema, any_there, optional, row, there
 from ragauge.model import greek_names
 from ragauge.model.field_spellings import (
     ANSWER_SPELLINGS,
@@ -129,8 +129,9 @@ def _spelled(types: Schema, spellings: Mapping[str, tuple[str, ...]]) -> Schema:
 
 def _hit() -> Schema:
     inside = there("citation", {"type": "object", **parts.HAS_SPAN})
+    words = any_there(("text", "snippet"), {"type": "string", "pattern": r"\S"})
     return {
-        "description": "an id, or an object with an id or a place",
+        "description": "an id, or an object with an id, a place or a text",
         "if": {"type": "object"},
         "then": {
             **_PLACED_AND_MEASURED,
@@ -138,6 +139,7 @@ def _hit() -> Schema:
             "anyOf": [
                 parts.HAS_ID,
                 {"allOf": [parts.HAS_DOC, {"anyOf": [parts.HAS_SPAN, inside]}]},
+                words,
             ],
         },
         "else": parts.ID,

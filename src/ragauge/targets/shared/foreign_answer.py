@@ -196,8 +196,9 @@ def _joined(events: Iterator[Any]) -> dict[str, Any]:
             so_far = "".join(pieces)
             # The last event of some services repeats the whole.
             pieces = [piece] if so_far and piece.startswith(so_far) else [*pieces, piece]
-        inner = event.get("data") if isinstance(event.get("data"), Mapping) else {}
-        for name, value in {**inner, **event}.items():
+        inner = event.get("data")
+        fields = {**inner, **event} if isinstance(inner, Mapping) else event
+        for name, value in fields.items():
             if value is not None and not (name in _TOKENS and isinstance(value, str)):
                 row[name] = value
     if pieces:
