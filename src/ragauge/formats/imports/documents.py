@@ -43,6 +43,23 @@ def listed(documents: Any) -> list[Any]:
     return documents if isinstance(documents, list) else []
 
 
+def searched_files(response: Any, notes: list[str]) -> list[Hit]:
+    """What a file search of OpenAI found, as its response tells it; files have no chunk ids."""
+    response = decoded(response)
+    output = response.get("output") if isinstance(response, dict) else response
+    calls = [call for call in output if isinstance(call, dict)] if isinstance(output, list) else []
+    hits = []
+    for call in calls:
+        results = call.get("results")
+        if call.get("type") == "file_search_call" and isinstance(results, list):
+            for result in results:
+                if isinstance(result, dict):
+                    doc = result.get("filename") or result.get("file_id")
+                    score, text = result.get("score"), result.get("text")
+                    hits.append(make_hit(notes, id=None, doc=doc, score=score, text=text))
+    return hits
+
+
 def hit_of(document: Any, notes: list[str]) -> Hit | None:
     """The hit that a document is: an object of LangChain, LlamaIndex or a database, or a text."""
     document = decoded(document)

@@ -17,7 +17,8 @@ from msgspec import Struct
 
 from ragauge import registry
 from ragauge.files.redaction import redacted
-from ragauge.formats.imports import payload
+from ragauge.formats.imports import documents, payload
+from ragauge.formats.imports.api_citations import CitedSource, cited_hits, references_in
 from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ImportOptions, Row
 from ragauge.formats.imports.span import CHAIN, MODEL, RERANKER, RETRIEVER, SpanFacts, TraceSpan
@@ -224,6 +225,8 @@ class TraceAssembler:
             row["hits"] = []
         else:
             before = _union([record.facts.hits for record in retrievals])  # type: ignore[union-attr]
+            if not retrievals and not rerankings:
+                before = trace.searched_files()
             after, given = _reranked(rerankings)
             if after is None:
                 row["hits"] = before
@@ -234,7 +237,7 @@ class TraceAssembler:
         if answer is not None:
             row["answer"] = answer.text
             if answer.citations is not None:
-                row["citations"] = answer.citations
+                row["citations"] = cited_hits(answer.citations, row["hits"])
         if error is not None:
             row["error"] = redacted(error)
         main = trace.main
@@ -266,9 +269,19 @@ def _records(file: IO[bytes], places: Sequence[int]) -> list[_Record]:
     return records
 
 
+def _citations_in(output: Any) -> list[CitedSource] | None:
+    """The citations of an answer that is an object; an empty list of annotations says nothing."""
+    value = payload.decoded(output)
+    if not isinstance(value, dict | list):
+        return None
+    references = references_in(value)
+    is_own = isinstance(value, dict) and isinstance(value.get("citations"), list)
+    return references if references or is_own else None
+
+
 class _Answer(Struct, frozen=True):
     text: str
-    citations: list[Any] | None
+    citations: list[CitedSource] | None
 
 
 class _SpanTree:
@@ -342,8 +355,16 @@ class _SpanTree:
         for output in outputs:
             text = payload.answer_in(output)
             if text is not None:
-                return _Answer(text, payload.citations_of(output))
+                return _Answer(text, _citations_in(output))
         return None
+
+    def searched_files(self) -> list[dict[str, Any]]:
+        """The hits of a search that the API of a model did by itself."""
+        for record in [*self.tops, *self.known]:
+            hits = documents.searched_files(record.facts.output, [])  # type: ignore[union-attr]
+            if hits:
+                return hits
+        return []
 
     def error(self) -> str | None:
         """Why the trace failed; a step that failed inside one that went well is none."""
