@@ -170,8 +170,9 @@ class TraceAssembler:
         ):
             self.coverage.note(_PARTIAL)
         for record in known:
-            for note in record.facts.notes or ():  # type: ignore[union-attr]
-                self.coverage.note(note)
+            if notes := record.facts.notes:  # type: ignore[union-attr]
+                for note in notes:
+                    self.coverage.note(note)
         trace = _SpanTree(known, by_id)
         question, answer = trace.question(), trace.answer()
         retrievals, rerankings = trace.retrievals(), trace.with_role(RERANKER)
@@ -388,9 +389,9 @@ class _SpanTree:
         return next((value for value in values if value is not None), None)
 
     def index(self) -> dict[str, str]:
-        """What identifies the index, from all spans; the outer ones come first."""
+        """What identifies the index: as the outermost spans say, then as retrievers do."""
         names: dict[str, str] = {}
-        for record in [*self.tops, *self.known]:
+        for record in [*self.tops, *self.with_role(RETRIEVER)]:
             for name, value in (record.facts.index or {}).items():  # type: ignore[union-attr]
                 names.setdefault(name, value)
         return dict(sorted(names.items()))
