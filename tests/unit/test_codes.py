@@ -353,6 +353,7 @@ RECIPES: dict[str, Recipe] = {
     "bad-zstd": scored(trace=b"\x28\xb5\x2f\xfd"),
     "unpacks-too-large": _unpacked_too_large,
     "bad-parquet": scored(trace=b"PAR1 and no more"),
+    "bad-spans": scored(trace=b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "cut'),
     "bad-yaml": scored(gold="- qid: [", gold_name="gold.yaml"),
     "unmapped": _unmapped,
     "already-migrated": _already_migrated,
