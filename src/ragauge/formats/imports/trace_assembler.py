@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from io import FileIO
 from itertools import accumulate
 from operator import itemgetter
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -137,9 +138,12 @@ class TraceAssembler:
     def rows(self) -> Iterator[Row]:
         """The traces of all spans, by time; those of one moment by their ids."""
         ordered = sorted((trace[0], trace_id) for trace_id, trace in self.traces.items())
-        for _, trace_id in ordered:
-            places = self.traces.pop(trace_id)[1:]
-            yield from self._assembled(trace_id, self._unique(_records(self.file, places)))
+        self.file.flush()
+        # Without a buffer: traces that overlap in time are read from here and there.
+        with open(self.file.fileno(), "rb", buffering=0, closefd=False) as file:
+            for _, trace_id in ordered:
+                places = self.traces.pop(trace_id)[1:]
+                yield from self._assembled(trace_id, self._unique(_records(file, places)))
 
     def _unique(self, records: Sequence[_Record]) -> dict[str, _Record]:
         """The spans by id. One that comes twice (sent again, or begun and ended) is one."""
@@ -254,7 +258,7 @@ class TraceAssembler:
         return row
 
 
-def _records(file: IO[bytes], places: Sequence[int]) -> list[_Record]:
+def _records(file: FileIO, places: Sequence[int]) -> list[_Record]:
     """The records at some places; spans of one trace mostly stand together."""
     sizes = [place & _LARGEST for place in places]
     first, last = places[0] >> _SIZE_BITS, (places[-1] >> _SIZE_BITS) + sizes[-1]
