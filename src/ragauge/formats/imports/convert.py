@@ -26,6 +26,8 @@ from ragauge.formats.imports.question_join import QuestionJoin
 from ragauge.model.field_spellings import IMPORTED
 
 AUTO = "auto"
+UNNAMED = "(unnamed)"
+"""The id of a hit of which nothing is known but its rank."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -74,6 +76,7 @@ def native_rows(
     for fields in read(files, options, coverage):
         row = {IMPORTED: form.name, **fields}
         if side == "traces":
+            _name_hits(row, coverage)
             with_citations(row)
             coverage.add(row)  # with the ids that the export has, before gold lends others
             if join is not None:
@@ -81,6 +84,15 @@ def native_rows(
         else:
             coverage.add_gold(row)
         yield row
+
+
+def _name_hits(row: Row, coverage: Coverage) -> None:
+    """Give hits that have neither an id nor a text a name: a rank must not be lost."""
+    for hit in row.get("hits") or ():
+        if isinstance(hit, dict) and "id" not in hit and not hit.get("text"):
+            hit["id"] = hit.get("doc", UNNAMED)
+            if "doc" not in hit:
+                coverage.note("hits without an id, a text or a document")
 
 
 def encoded(rows: Iterable[Row]) -> Iterator[bytes]:

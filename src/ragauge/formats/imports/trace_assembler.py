@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from io import FileIO
 from itertools import accumulate
 from operator import itemgetter
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from ragauge import registry
 from ragauge.files.redaction import redacted
-from ragauge.formats.imports import payload
+from ragauge.formats.imports import documents, payload
+from ragauge.formats.imports.api_citations import CitedSource, cited_hits, references_in
 from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ImportOptions, Row
 from ragauge.formats.imports.span import CHAIN, MODEL, RERANKER, RETRIEVER, SpanFacts, TraceSpan
@@ -136,9 +138,12 @@ class TraceAssembler:
     def rows(self) -> Iterator[Row]:
         """The traces of all spans, by time; those of one moment by their ids."""
         ordered = sorted((trace[0], trace_id) for trace_id, trace in self.traces.items())
-        for _, trace_id in ordered:
-            places = self.traces.pop(trace_id)[1:]
-            yield from self._assembled(trace_id, self._unique(_records(self.file, places)))
+        self.file.flush()
+        # Without a buffer: traces that overlap in time are read from here and there.
+        with open(self.file.fileno(), "rb", buffering=0, closefd=False) as file:
+            for _, trace_id in ordered:
+                places = self.traces.pop(trace_id)[1:]
+                yield from self._assembled(trace_id, self._unique(_records(file, places)))
 
     def _unique(self, records: Sequence[_Record]) -> dict[str, _Record]:
         """The spans by id. One that comes twice (sent again, or begun and ended) is one."""
@@ -169,8 +174,9 @@ class TraceAssembler:
         ):
             self.coverage.note(_PARTIAL)
         for record in known:
-            for note in record.facts.notes or ():  # type: ignore[union-attr]
-                self.coverage.note(note)
+            if notes := record.facts.notes:  # type: ignore[union-attr]
+                for note in notes:
+                    self.coverage.note(note)
         trace = _SpanTree(known, by_id)
         question, answer = trace.question(), trace.answer()
         retrievals, rerankings = trace.retrievals(), trace.with_role(RERANKER)
@@ -224,6 +230,8 @@ class TraceAssembler:
             row["hits"] = []
         else:
             before = _union([record.facts.hits for record in retrievals])  # type: ignore[union-attr]
+            if not retrievals and not rerankings:
+                before = trace.searched_files()
             after, given = _reranked(rerankings)
             if after is None:
                 row["hits"] = before
@@ -234,7 +242,7 @@ class TraceAssembler:
         if answer is not None:
             row["answer"] = answer.text
             if answer.citations is not None:
-                row["citations"] = answer.citations
+                row["citations"] = cited_hits(answer.citations, row["hits"])
         if error is not None:
             row["error"] = redacted(error)
         main = trace.main
@@ -250,7 +258,7 @@ class TraceAssembler:
         return row
 
 
-def _records(file: IO[bytes], places: Sequence[int]) -> list[_Record]:
+def _records(file: FileIO, places: Sequence[int]) -> list[_Record]:
     """The records at some places; spans of one trace mostly stand together."""
     sizes = [place & _LARGEST for place in places]
     first, last = places[0] >> _SIZE_BITS, (places[-1] >> _SIZE_BITS) + sizes[-1]
@@ -266,9 +274,19 @@ def _records(file: IO[bytes], places: Sequence[int]) -> list[_Record]:
     return records
 
 
+def _citations_in(output: Any) -> list[CitedSource] | None:
+    """The citations of an answer that is an object; an empty list of annotations says nothing."""
+    value = payload.decoded(output)
+    if not isinstance(value, dict | list):
+        return None
+    references = references_in(value)
+    is_own = isinstance(value, dict) and isinstance(value.get("citations"), list)
+    return references if references or is_own else None
+
+
 class _Answer(Struct, frozen=True):
     text: str
-    citations: list[Any] | None
+    citations: list[CitedSource] | None
 
 
 class _SpanTree:
@@ -342,8 +360,16 @@ class _SpanTree:
         for output in outputs:
             text = payload.answer_in(output)
             if text is not None:
-                return _Answer(text, payload.citations_of(output))
+                return _Answer(text, _citations_in(output))
         return None
+
+    def searched_files(self) -> list[dict[str, Any]]:
+        """The hits of a search that the API of a model did by itself."""
+        for record in [*self.tops, *self.known]:
+            hits = documents.searched_files(record.facts.output, [])  # type: ignore[union-attr]
+            if hits:
+                return hits
+        return []
 
     def error(self) -> str | None:
         """Why the trace failed; a step that failed inside one that went well is none."""
@@ -367,9 +393,9 @@ class _SpanTree:
         return next((value for value in values if value is not None), None)
 
     def index(self) -> dict[str, str]:
-        """What identifies the index, from all spans; the outer ones come first."""
+        """What identifies the index: as the outermost spans say, then as retrievers do."""
         names: dict[str, str] = {}
-        for record in [*self.tops, *self.known]:
+        for record in [*self.tops, *self.with_role(RETRIEVER)]:
             for name, value in (record.facts.index or {}).items():  # type: ignore[union-attr]
                 names.setdefault(name, value)
         return dict(sorted(names.items()))

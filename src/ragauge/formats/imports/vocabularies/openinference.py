@@ -92,6 +92,7 @@ def _hits(
             doc=documents.metadata_doc(metadata),
             score=score if score is not None else documents.metadata_score(metadata),
             text=fields.get("content"),
+            places=(metadata,),
         )
         missing_id = missing_id or "id" not in hit
         hits.append(hit)
