@@ -116,8 +116,8 @@ missing-extra: a file or a store needs a package that is not installed
     Parquet, YAML and zstd are read by packages of their own, which come with an extra:
     ragauge[parquet], ragauge[yaml] or ragauge[zstd]; PostgreSQL needs ragauge[postgres], HTML,
     reStructuredText and PDF ragauge[corpus], JMESPath ragauge[http], spans as protobuf
-    ragauge[otlp]. A target that needs a library
-    has an extra of its own name: ragauge[chroma], ragauge[qdrant].
+    ragauge[otlp]. A target that needs a library has an extra of its own name: ragauge[chroma],
+    ragauge[qdrant].
 bad-store-url: a store URL cannot be used
     A store is sqlite:///FILE (a path relative to the current folder, with a fourth slash an
     absolute one) or postgresql://USER@HOST/DATABASE.

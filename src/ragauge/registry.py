@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ragauge.errors import RagaugeError
 
 if TYPE_CHECKING:
-    from ragauge.formats.imports.foreign_format import ForeignFormat
-    from ragauge.formats.imports.vocabulary import Vocabulary
     from ragauge.metrics.metric import Metric, Selected
     from ragauge.model.comparison import ComparisonReport
     from ragauge.model.corpus import Parser
@@ -100,14 +98,14 @@ def dialects() -> dict[str, Dialect]:
 
 
 @cache
-def foreign_formats() -> dict[str, ForeignFormat]:
-    """All formats of other tools by name."""
+def foreign_formats() -> dict[str, Any]:
+    """All formats of other tools by name; their type is that of `formats.imports`."""
     return _by_name("formats.imports", "FORMAT", "formats")
 
 
 @cache
-def vocabularies() -> dict[str, Vocabulary]:
-    """All conventions for spans by name."""
+def vocabularies() -> dict[str, Any]:
+    """All conventions for spans by name; their type is that of `formats.imports`."""
     return _by_name("formats.imports.vocabularies", "VOCABULARY", "vocabularies")
 
 
@@ -176,7 +174,7 @@ def dialect(name: str) -> Dialect:
     return _named("dialect", name, dialects())
 
 
-def foreign_format(name: str) -> ForeignFormat:
+def foreign_format(name: str) -> Any:
     """The format of another tool of that name."""
     return _named("format", name, foreign_formats())
 

@@ -39,6 +39,8 @@ COMPONENTS = {
     "corpus.parsers": "PARSER",
     "embed.embedders": "EMBEDDER",
     "formats.dialects": "DIALECT",
+    "formats.imports": "FORMAT",
+    "formats.imports.vocabularies": "VOCABULARY",
     "metrics": "METRICS",
     "report.comparison": "REPORT",
     "report.scores": "REPORT",
@@ -143,20 +145,21 @@ def _reason(
 
 
 def unused_parts(modules: Mapping[str, Module]) -> list[str]:
-    """Modules in a folder of components that export no constant and that no sibling imports."""
+    """Modules among components that export no constant and that no sibling or command imports."""
     reached = {
         (name, target(imported, modules))
         for name, module in modules.items()
         for imported in module.imports
     }
     stray = []
+    commands = f"{PACKAGE}.cli."
     for name, module in modules.items():
         folder = name.rpartition(".")[0]
         if local_name(folder) not in COMPONENTS or local_name(folder).startswith("cli"):
             continue
         if module.is_package or is_component(name, modules):
             continue
-        if not any(to == name and who.startswith(f"{folder}.") for who, to in reached):
+        if not any(to == name and who.startswith((f"{folder}.", commands)) for who, to in reached):
             stray.append(name)
     return stray
 

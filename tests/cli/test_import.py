@@ -155,3 +155,22 @@ def test_a_damaged_export_is_bad_input(folder: Folder) -> None:
     done = folder.run("traces", "import", "spans.pb", "-o", "traces.jsonl")
     assert (done.exit_code, done.codes) == (3, {"bad-spans"})
     assert not (folder.path / "traces.jsonl").exists()
+
+
+def test_what_a_reranker_changed_is_printed(folder: Folder) -> None:
+    export = body(
+        chain(1, "How hot?", trace=1),
+        retriever(2, ["a", "b"], parent=1),
+        reranker(3, ["b", "a"], parent=1),
+        chain(1, "how cold?", trace=2),
+        retriever(2, ["a", "d", "c"], parent=1, trace=2),
+        reranker(3, ["d", "c"], parent=1, trace=2),
+    )
+    folder.write("spans.json", json.dumps(export))
+    folder.write("gold.jsonl", GOLD)
+    done = folder.run("traces", "import", "spans.json", "-o", "t.jsonl", "--gold", "gold.jsonl")
+    lines = [line.split() for line in done.out.splitlines()]
+    assert ["reranked", "before", "after", "change", "n"] in lines
+    # Q1: b from rank 2 to 1; Q2: c from rank 3 to 2.
+    assert ["retrieval.recall@1", "0.0000", "0.5000", "+0.5000", "2"] in lines
+    assert ["retrieval.mrr@10", "0.4167", "0.7500", "+0.3333", "2"] in lines  # 1/2 1/3; 1 1/2

@@ -409,6 +409,20 @@ def _readers() -> Iterator[Target]:
     yield Target("read-beir", BEIR, list(BEIR), commands)
 
 
+def _exports() -> Iterator[Target]:
+    """Exports of other tools; where the package for protobuf is missing, that is what is said."""
+    folder = Path(__file__).resolve().parents[1] / "fixtures" / "imports"
+    gold = (folder / "gold.jsonl").read_bytes()
+    for path in sorted(folder.iterdir()):
+        if path.suffix in (".pb", ".json", ".jsonl") and path.name != "gold.jsonl":
+            files = {path.name: path.read_bytes(), "gold.jsonl": gold}
+            yield Target(f"import-{path.name}", files, [path.name], [
+                f"traces import {path.name} -o out.jsonl --gold gold.jsonl",
+                f"traces import {path.name} -o out.jsonl --retrieval each --stage first",
+                f"score gold.jsonl {path.name} --format json", f"validate gold.jsonl {path.name}",
+            ])  # fmt: skip
+
+
 def _parsers() -> Iterator[Target]:
     documents = {name: text.encode() for name, text in DOCUMENTS.items()}
     documents["book.ipynb"] = json.dumps(NOTEBOOK, indent=1).encode()
@@ -599,5 +613,6 @@ def all_targets(folder: Path) -> list[Target]:
     (folder / "corpora").mkdir(parents=True)
     (folder / "stored").mkdir()
     return [
-        *_readers(), *_parsers(), *_corpora(folder / "corpora"), *_stored(folder / "stored"),
+        *_readers(), *_exports(), *_parsers(),
+        *_corpora(folder / "corpora"), *_stored(folder / "stored"),
     ]  # fmt: skip

@@ -356,6 +356,7 @@ RECIPES: dict[str, Recipe] = {
     "unpacks-too-large": _unpacked_too_large,
     "bad-parquet": scored(trace=b"PAR1 and no more"),
     "bad-csv": scored(trace="qid,hits\na\n", trace_name="trace.csv"),
+    "bad-spans": scored(trace=b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "cut'),
     "bad-yaml": scored(gold="- qid: [", gold_name="gold.yaml"),
     "unmapped": _unmapped,
     "already-migrated": _already_migrated,

@@ -35,7 +35,7 @@ class Reach(Struct, frozen=True, kw_only=True):
     places: tuple[tuple[str, Span], ...] = ()
 
 
-class Coverage(Struct, frozen=True, kw_only=True):
+class SectionCoverage(Struct, frozen=True, kw_only=True):
     """How much of a corpus the questions reach; only sections that have text are counted."""
 
     sections: int
@@ -158,7 +158,7 @@ def evidence_of(item: GoldItem) -> Iterator[str | Anchor]:
     yield from (name for name, grade in item.grades.items() if grade > 0)
 
 
-def coverage_of(lookup: Lookup, reaches: Iterable[Reach]) -> Coverage:
+def coverage_of(lookup: Lookup, reaches: Iterable[Reach]) -> SectionCoverage:
     """How much of a corpus some items reach together."""
     sections = {(block.doc, block.section) for block in lookup.corpus.blocks}
     blocks = Counter(block.type for block in lookup.corpus.blocks)
@@ -167,7 +167,7 @@ def coverage_of(lookup: Lookup, reaches: Iterable[Reach]) -> Coverage:
     for reach in reaches:
         reached.update(reach.sections)
         docs.update(reach.docs)
-    return Coverage(
+    return SectionCoverage(
         sections=len(sections),
         sections_reached=sum(section in reached for section in sections),
         docs=len(lookup.documents),
@@ -176,7 +176,7 @@ def coverage_of(lookup: Lookup, reaches: Iterable[Reach]) -> Coverage:
     )
 
 
-def coverage_json(coverage: Coverage | None) -> dict[str, Any] | None:
+def coverage_json(coverage: SectionCoverage | None) -> dict[str, Any] | None:
     """The coverage as a document."""
     if coverage is None:
         return None

@@ -13,9 +13,9 @@ from ragauge.corpus.chunk_list import read_chunk_list
 from ragauge.files.open import PathLike
 from ragauge.formats.field_map import NO_FIELDS, FieldMaps
 from ragauge.gold.coverage import (
-    Coverage,
     Reach,
     ReachFinder,
+    SectionCoverage,
     coverage_json,
     coverage_of,
     evidence_of,
@@ -62,7 +62,7 @@ class GoldStats(Struct, frozen=True, kw_only=True):
     entries: int
     evident: int
     pinned: int
-    coverage: Coverage | None
+    coverage: SectionCoverage | None
     sizes: dict[str, Size]
     notes: tuple[str, ...] = ()
 

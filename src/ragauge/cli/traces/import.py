@@ -78,4 +78,18 @@ def COMMAND(  # noqa: N802
         print_line(f"{name:<24}{count:>16}".rstrip())
     for sentence in coverage.sentences():
         print_line(f"note: {sentence}")
+    if gold is not None and coverage.reranked:
+        _print_deltas(gold, out)
     return 0
+
+
+def _print_deltas(gold: str, traces: str) -> None:
+    """Print what the rerankers changed, where traces have the lists before and after them."""
+    from ragauge.scoring.rerank_deltas import rerank_deltas
+
+    deltas = rerank_deltas(gold, traces)
+    if deltas:
+        print_line(f"{'reranked':<24}{'before':>8}{'after':>8}{'change':>9}{'n':>6}")
+    for delta in deltas:
+        figures = f"{delta.before:>8.4f}{delta.after:>8.4f}{delta.after - delta.before:>+9.4f}"
+        print_line(f"  {delta.metric:<22}{figures}{delta.n:>6}")

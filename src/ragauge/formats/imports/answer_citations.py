@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ragauge.formats.imports.api_citations import cited_hits, references_of
 from ragauge.formats.imports.foreign_format import Row
 from ragauge.text import citations_in
 
@@ -16,8 +17,12 @@ _NUMBERS = re.compile(r"\s*\d{1,4}(?:\s*[,;]\s*\d{1,4})*\s*")
 
 def with_citations(row: Row) -> None:
     """Give a trace the citations that its answer names, unless it has a list of them."""
-    answer = row.get("answer")
-    if row.get("citations") is not None or not isinstance(answer, str):
+    answer, listed = row.get("answer"), row.get("citations")
+    if isinstance(listed, list):
+        if not all(isinstance(entry, str) for entry in listed):
+            row["citations"] = cited_hits(references_of(listed), row.get("hits") or ())
+        return
+    if listed is not None or not isinstance(answer, str):
         return
     if citations_in(answer) is not None:  # `citations: [a, b]` is read wherever traces are
         return

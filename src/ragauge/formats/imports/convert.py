@@ -26,6 +26,8 @@ from ragauge.formats.imports.question_join import QuestionJoin
 from ragauge.model.field_spellings import IMPORTED
 
 AUTO = "auto"
+UNNAMED = "(unnamed)"
+"""The id of a hit of which nothing is known but its rank."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -33,14 +35,14 @@ def recognise(file: ForeignFile) -> ForeignFormat | None:
     """The format that a file is in; None for gold and traces of our own, and for anything else."""
     if not file.head.strip():
         return None
-    formats = registry.foreign_formats().values()
+    formats: Iterable[ForeignFormat] = registry.foreign_formats().values()
     return next((form for form in formats if form.recognise(file)), None)
 
 
 def format_of(files: Sequence[ForeignFile], name: str, side: Side) -> ForeignFormat:
     """The format that files are to be read in; they must hold the side that is asked for."""
     if name != AUTO:
-        form = registry.foreign_format(name)
+        form: ForeignFormat = registry.foreign_format(name)
     else:
         recognised = {file.name: recognise(file) for file in files}
         for file_name, one in recognised.items():
@@ -74,6 +76,7 @@ def native_rows(
     for fields in read(files, options, coverage):
         row = {IMPORTED: form.name, **fields}
         if side == "traces":
+            _name_hits(row, coverage)
             with_citations(row)
             coverage.add(row)  # with the ids that the export has, before gold lends others
             if join is not None:
@@ -81,6 +84,15 @@ def native_rows(
         else:
             coverage.add_gold(row)
         yield row
+
+
+def _name_hits(row: Row, coverage: Coverage) -> None:
+    """Give hits that have neither an id nor a text a name: a rank must not be lost."""
+    for hit in row.get("hits") or ():
+        if isinstance(hit, dict) and "id" not in hit and not hit.get("text"):
+            hit["id"] = hit.get("doc", UNNAMED)
+            if "doc" not in hit:
+                coverage.note("hits without an id, a text or a document")
 
 
 def encoded(rows: Iterable[Row]) -> Iterator[bytes]:

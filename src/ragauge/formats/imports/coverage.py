@@ -23,6 +23,7 @@ class Coverage(Struct, kw_only=True):
     answers: int = 0
     cited: int = 0
     errors: int = 0
+    reranked: int = 0
     hits: int = 0
     hit_ids: int = 0
     hit_texts: int = 0
@@ -49,6 +50,7 @@ class Coverage(Struct, kw_only=True):
         self.answers += row.get("answer") is not None
         self.cited += bool(row.get("citations"))
         self.errors += bool(row.get("error"))
+        self.reranked += "hits_before_rerank" in row
         for hit in row.get("hits") or ():
             self.hits += 1
             if isinstance(hit, dict):  # not a Mapping: that would take far longer to find out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from ragauge.formats.imports.payload import decoded, finite
@@ -19,6 +20,8 @@ _OWN_DOCS = ("doc", "doc_id", "document_id", "source_id", "doc_uri", "ref_doc_id
 _TEXTS = ("page_content", "text", "content", "chunk", "snippet", "pageContent")
 _SCORES = ("score", "relevance_score", "similarity", "similarity_score", "_score")
 _METADATA = ("metadata", "meta", "payload", "extra_info")
+_OFFSETS = frozenset(("start_index", "start_char_idx", "end_char_idx"))
+"""What LangChain and LlamaIndex say of where a chunk was cut out of its document."""
 _LISTS = ("documents", "docs", "results", "hits", "matches", "nodes", "context", "chunks")
 _DOC_NAMES, _METADATA_ID_NAMES = frozenset(_DOCS), frozenset(_METADATA_IDS)
 _WRAPPERS = ("node", "document", "doc", "kwargs")
@@ -30,8 +33,8 @@ ODD_SCORE = "hits with a score that is no number (not read)"
 
 def hits_of(documents: Any, notes: list[str]) -> list[Hit]:
     """The hits in a list of documents; an object may hold the list under some name."""
-    hits = (hit_of(document, notes) for document in listed(documents))
-    return [hit for hit in hits if hit]
+    # What is no document is still a rank.
+    return [hit_of(document, notes) or {} for document in listed(documents)]
 
 
 def listed(documents: Any) -> list[Any]:
@@ -41,6 +44,23 @@ def listed(documents: Any) -> list[Any]:
         lists = (decoded(documents[name]) for name in _LISTS if name in documents)
         documents = next((entry for entry in lists if isinstance(entry, list)), None)
     return documents if isinstance(documents, list) else []
+
+
+def searched_files(response: Any, notes: list[str]) -> list[Hit]:
+    """What a file search of OpenAI found, as its response tells it; files have no chunk ids."""
+    response = decoded(response)
+    output = response.get("output") if isinstance(response, dict) else response
+    calls = [call for call in output if isinstance(call, dict)] if isinstance(output, list) else []
+    hits = []
+    for call in calls:
+        results = call.get("results")
+        if call.get("type") == "file_search_call" and isinstance(results, list):
+            for result in results:
+                if isinstance(result, dict):
+                    doc = result.get("filename") or result.get("file_id")
+                    score, text = result.get("score"), result.get("text")
+                    hits.append(make_hit(notes, id=None, doc=doc, score=score, text=text))
+    return hits
 
 
 def hit_of(document: Any, notes: list[str]) -> Hit | None:
@@ -65,11 +85,23 @@ def hit_of(document: Any, notes: list[str]) -> Hit | None:
         doc=first(document, _OWN_DOCS, of=str) or first(metadata, _DOCS, of=str),
         score=first(document, _SCORES, missing=first(metadata, _SCORES)),
         text=first(document, _TEXTS, of=str),
+        places=(document, metadata),
     )
 
 
-def make_hit(notes: list[str], *, id: Any, doc: Any, score: Any, text: Any) -> Hit:
-    """A hit of our own, with the fields that are there."""
+def make_hit(
+    notes: list[str],
+    *,
+    id: Any,
+    doc: Any,
+    score: Any,
+    text: Any,
+    places: Iterable[Mapping[str, Any]] = (),
+) -> Hit:
+    """A hit of our own, with the fields that are there.
+
+    `places` may say where its text begins and ends in the document, in characters.
+    """
     hit: Hit = {}
     if id is not None and id != "":
         hit["id"] = id if isinstance(id, str) else str(id)
@@ -83,7 +115,17 @@ def make_hit(notes: list[str], *, id: Any, doc: Any, score: Any, text: Any) -> H
             hit["score"] = number
     if isinstance(text, str):
         hit["text"] = text
+    if doc:
+        for fields in places:
+            if not _OFFSETS.isdisjoint(fields):
+                for name in sorted(_OFFSETS.intersection(fields)):
+                    if _is_offset(fields[name]):
+                        hit[name] = fields[name]
     return hit
+
+
+def _is_offset(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def metadata_of(value: Any, notes: list[str]) -> Mapping[str, Any]:
@@ -141,15 +183,13 @@ class NumberedDocuments:
     def __init__(self, attributes: Mapping[str, Any], prefix: str) -> None:
         self.fields: dict[int, dict[str, Any]] = {}
         self.lost: str | None = None
-        skip = len(prefix)
         for key, value in attributes.items():
             if key.startswith(prefix):
-                number, _, field = key[skip:].partition(".")
-                if number.isascii() and number.isdecimal() and len(number) < 10:
-                    field = field.removeprefix("document.")
-                    self.fields.setdefault(int(number), {})[field] = value
-                else:
+                rank, field = _parts_of(key, prefix)
+                if rank is None:
                     self.lost = f"`{key[:80]}` has no rank"
+                else:
+                    self.fields.setdefault(rank, {})[field] = value
         if self.fields and self.lost is None and max(self.fields) != len(self.fields) - 1:
             ranks = sorted(self.fields)
             missing, total = ranks[-1] + 1 - len(ranks), ranks[-1] + 1
@@ -159,3 +199,11 @@ class NumberedDocuments:
     def ordered(self) -> list[dict[str, Any]]:
         """The fields of each document, by rank."""
         return [self.fields[rank] for rank in sorted(self.fields)]
+
+
+@lru_cache(4096)  # every span has the same keys
+def _parts_of(key: str, prefix: str) -> tuple[int | None, str]:
+    """The rank in a key, and the field behind it."""
+    number, _, field = key.removeprefix(prefix).partition(".")
+    is_rank = number.isascii() and number.isdecimal() and len(number) < 10
+    return int(number) if is_rank else None, field.removeprefix("document.")

@@ -9,7 +9,7 @@ from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, ImportOptions, Row
 from ragauge.formats.imports.json_file import json_objects, nanoseconds
 from ragauge.formats.imports.payload import decoded, unquoted_text
-from ragauge.formats.imports.span import Span, first_line
+from ragauge.formats.imports.span import TraceSpan, first_line
 from ragauge.formats.imports.trace_assembler import traces_of
 
 _TYPES = frozenset(
@@ -52,7 +52,7 @@ def _read_traces(
     yield from traces_of(_spans(files, coverage), options, coverage)
 
 
-def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[Span]:
+def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[TraceSpan]:
     for file in files:
         for row in json_objects(file, "data"):
             if _is_observation(row):
@@ -97,13 +97,13 @@ def _attributes(row: Mapping[str, Any], kind: str) -> dict[str, Any]:
     return attributes
 
 
-def _observation(row: Mapping[str, Any]) -> Span:
+def _observation(row: Mapping[str, Any]) -> TraceSpan:
     error = None
     if row.get("level") == "ERROR":
         message = _named(row, "statusMessage", "status_message")
         error = (first_line(message) if isinstance(message, str) else "") or "error"
     parent = _named(row, "parentObservationId", "parent_observation_id")
-    return Span(
+    return TraceSpan(
         trace_id=str(_named(row, "traceId", "trace_id")),
         span_id=str(row.get("id") or ""),
         parent_id=str(parent) if parent else None,
@@ -115,12 +115,12 @@ def _observation(row: Mapping[str, Any]) -> Span:
     )
 
 
-def _trace(row: Mapping[str, Any], trace_id: str) -> Span:
+def _trace(row: Mapping[str, Any], trace_id: str) -> TraceSpan:
     """The span that a trace is: above its observations, though none of them names it."""
     start = nanoseconds(row.get("timestamp"))
     latency = row.get("latency")
     seconds = latency if isinstance(latency, int | float) and 0 <= latency < 1e7 else 0
-    return Span(
+    return TraceSpan(
         trace_id=trace_id,
         span_id=f"trace {trace_id}",
         parent_id=None,

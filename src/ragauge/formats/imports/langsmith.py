@@ -9,7 +9,7 @@ from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, ImportOptions, Row
 from ragauge.formats.imports.json_file import json_objects, nanoseconds
 from ragauge.formats.imports.payload import decoded
-from ragauge.formats.imports.span import Span, first_line
+from ragauge.formats.imports.span import TraceSpan, first_line
 from ragauge.formats.imports.trace_assembler import traces_of
 
 _LISTS = ("post", "patch", "runs")
@@ -31,7 +31,7 @@ def _read_traces(
     yield from traces_of(_spans(files, coverage), options, coverage)
 
 
-def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[Span]:
+def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[TraceSpan]:
     for file in files:
         for run in json_objects(file, *_LISTS):
             span = _span(run)
@@ -41,7 +41,7 @@ def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[Span]:
                 yield span
 
 
-def _span(run: Row) -> Span | None:
+def _span(run: Row) -> TraceSpan | None:
     run_id = run.get("id")
     if not isinstance(run_id, str):
         return None
@@ -55,7 +55,7 @@ def _span(run: Row) -> Span | None:
         if run.get(name) is not None:
             attributes[name] = decoded(run[name])
     error = run.get("error")
-    return Span(
+    return TraceSpan(
         trace_id=str(trace_id),
         span_id=run_id,
         parent_id=parent if isinstance(parent, str) and parent else None,

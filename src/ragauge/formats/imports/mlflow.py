@@ -8,7 +8,7 @@ from typing import Any
 from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, ImportOptions, Row
 from ragauge.formats.imports.json_file import hex_id, json_objects, nanoseconds
-from ragauge.formats.imports.span import Span, first_line
+from ragauge.formats.imports.span import TraceSpan, first_line
 from ragauge.formats.imports.trace_assembler import traces_of
 
 
@@ -25,7 +25,7 @@ def _read_traces(
     yield from traces_of(_spans(files, coverage), options, coverage)
 
 
-def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[Span]:
+def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[TraceSpan]:
     for file in files:
         for trace in json_objects(file, "traces"):
             info, data = trace.get("info"), trace.get("data")
@@ -49,7 +49,7 @@ def _tags(info: Mapping[str, Any]) -> dict[str, Any]:
     return tags
 
 
-def _span(span: Mapping[str, Any], info: Mapping[str, Any], tags: dict[str, Any]) -> Span:
+def _span(span: Mapping[str, Any], info: Mapping[str, Any], tags: dict[str, Any]) -> TraceSpan:
     context = span.get("context")  # of MLflow 2
     context = context if isinstance(context, dict) else {}
     ids = (span.get("trace_id"), context.get("trace_id"), info.get("request_id"))
@@ -62,7 +62,7 @@ def _span(span: Mapping[str, Any], info: Mapping[str, Any], tags: dict[str, Any]
     if isinstance(code, str) and code.endswith("ERROR"):
         error = (first_line(message) if isinstance(message, str) else "") or "error"
     attributes = span.get("attributes")
-    return Span(
+    return TraceSpan(
         trace_id=trace_id,
         span_id=hex_id(span.get("span_id") or context.get("span_id")) or "",
         parent_id=hex_id(span.get("parent_span_id") or span.get("parent_id")),

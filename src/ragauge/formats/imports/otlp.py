@@ -8,7 +8,7 @@ from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, ImportOptions, Row
 from ragauge.formats.imports.otlp_json import json_spans
 from ragauge.formats.imports.otlp_protobuf import looks_like_protobuf, protobuf_spans
-from ragauge.formats.imports.span import Span
+from ragauge.formats.imports.span import TraceSpan
 from ragauge.formats.imports.trace_assembler import traces_of
 
 _LISTS = ("resourceSpans", "batches")
@@ -28,7 +28,7 @@ def _read_traces(
     yield from traces_of(_spans(files), options, coverage)
 
 
-def _spans(files: Sequence[ForeignFile]) -> Iterator[Span]:
+def _spans(files: Sequence[ForeignFile]) -> Iterator[TraceSpan]:
     for file in files:
         read = protobuf_spans if looks_like_protobuf(file) else json_spans
         yield from read(file)

@@ -16,7 +16,7 @@ from ragauge.errors import Place, RagaugeError
 from ragauge.files.json_faults import error_offset
 from ragauge.formats.imports.foreign_format import ForeignFile
 from ragauge.formats.imports.json_file import hex_id
-from ragauge.formats.imports.span import NO_ATTRIBUTES, Span, first_line
+from ragauge.formats.imports.span import NO_ATTRIBUTES, TraceSpan, first_line
 
 _LARGE = 64 * 1024 * 1024
 _UTF8_BOM = b"\xef\xbb\xbf"
@@ -104,7 +104,7 @@ _decode_resource = msgspec.json.Decoder(_ResourceSpans).decode
 _decode_events = msgspec.json.Decoder(list[_Event]).decode
 
 
-def json_spans(file: ForeignFile) -> Iterator[Span]:
+def json_spans(file: ForeignFile) -> Iterator[TraceSpan]:
     """The spans of a file: of one body, of a list of them, or of a body a line."""
     with file.open() as stream:
         if stream.read(len(_UTF8_BOM)) != _UTF8_BOM:
@@ -131,7 +131,7 @@ def _line_body(data: bytes) -> _Body | None:
         return None
 
 
-def _whole_spans(file: ForeignFile, start: int, line: int) -> Iterator[Span]:
+def _whole_spans(file: ForeignFile, start: int, line: int) -> Iterator[TraceSpan]:
     with file.open() as stream:
         stream.seek(start)
         data = stream.read()
@@ -144,7 +144,7 @@ def _whole_spans(file: ForeignFile, start: int, line: int) -> Iterator[Span]:
         yield from _body_spans(body)
 
 
-def _large_spans(file: ForeignFile, line: int) -> Iterator[Span]:
+def _large_spans(file: ForeignFile, line: int) -> Iterator[TraceSpan]:
     """The spans of a body that is too large to be decoded at once."""
     with (
         file.open() as stream,
@@ -172,12 +172,12 @@ def _damaged(name: str, data: bytes, line: int, error: Exception) -> RagaugeErro
     )
 
 
-def _body_spans(body: _Body) -> Iterator[Span]:
+def _body_spans(body: _Body) -> Iterator[TraceSpan]:
     for resource in body.resourceSpans or body.batches or ():
         yield from _resource_spans(resource)
 
 
-def _resource_spans(part: _ResourceSpans) -> Iterator[Span]:
+def _resource_spans(part: _ResourceSpans) -> Iterator[TraceSpan]:
     shared = NO_ATTRIBUTES
     if part.resource is not None and part.resource.attributes:
         shared = _attributes(part.resource.attributes)
@@ -186,14 +186,14 @@ def _resource_spans(part: _ResourceSpans) -> Iterator[Span]:
             yield _span(span, shared)
 
 
-def _span(span: _JsonSpan, resource: dict[str, Any]) -> Span:
+def _span(span: _JsonSpan, resource: dict[str, Any]) -> TraceSpan:
     # What nearly every span has goes the short way: this runs once for each of millions.
     trace_id, span_id, parent_id = span.traceId, span.spanId, span.parentSpanId
     try:
         start, end = int(span.startTimeUnixNano), int(span.endTimeUnixNano)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         start, end = _whole(span.startTimeUnixNano), _whole(span.endTimeUnixNano)
-    return Span(
+    return TraceSpan(
         trace_id.lower() if len(trace_id) == 32 else hex_id(trace_id) or "",
         span_id.lower() if len(span_id) == 16 else hex_id(span_id) or "",
         parent_id.lower() if parent_id and len(parent_id) == 16 else hex_id(parent_id),

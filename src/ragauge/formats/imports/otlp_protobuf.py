@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 from ragauge.errors import Place, RagaugeError
 from ragauge.files.parquet_reader import missing_extra
 from ragauge.formats.imports.foreign_format import ForeignFile
-from ragauge.formats.imports.span import NO_ATTRIBUTES, Span, first_line
+from ragauge.formats.imports.span import NO_ATTRIBUTES, TraceSpan, first_line
 
 _AT_ONCE = 16 * 1024 * 1024
 _RESOURCE, _LIST = 1, 2
@@ -91,14 +91,13 @@ def _messages(name: str) -> _Messages:
     try:
         from google.protobuf.message import DecodeError
         from opentelemetry.proto.resource.v1.resource_pb2 import Resource
-        from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
-        from opentelemetry.proto.trace.v1.trace_pb2 import Span as ProtobufSpan
+        from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
     except ImportError as error:
         raise missing_extra("otlp", "opentelemetry-proto", name) from error
-    return _Messages(ResourceSpans, ScopeSpans, ProtobufSpan, Resource, DecodeError)
+    return _Messages(ResourceSpans, ScopeSpans, Span, Resource, DecodeError)
 
 
-def protobuf_spans(file: ForeignFile) -> Iterator[Span]:
+def protobuf_spans(file: ForeignFile) -> Iterator[TraceSpan]:
     """The spans of a file."""
     messages = _messages(file.name)
     size = os.path.getsize(file.path)
@@ -173,7 +172,7 @@ class _Walk:
                 self.stream.seek(start)
                 raise self.damaged(f"a field is of a kind {kind} that spans do not have")
 
-    def requests(self, end: int) -> Iterator[Span]:
+    def requests(self, end: int) -> Iterator[TraceSpan]:
         for number, length in self.fields(end):
             if number == 1:
                 if length <= _AT_ONCE:
@@ -185,7 +184,7 @@ class _Walk:
                 else:
                     yield from self.resource_spans(self.end_of(length, end))
 
-    def resource_spans(self, end: int) -> Iterator[Span]:
+    def resource_spans(self, end: int) -> Iterator[TraceSpan]:
         resource = NO_ATTRIBUTES
         for number, length in self.fields(end):
             if number == _RESOURCE:
@@ -203,14 +202,14 @@ def _resource(resource: Any) -> dict[str, Any]:
     return {pair.key: _value(pair.value) for pair in resource.attributes}
 
 
-def _span(span: Any, resource: dict[str, Any]) -> Span:
+def _span(span: Any, resource: dict[str, Any]) -> TraceSpan:
     # A text is never None: what other values there are is told apart only where there are some.
     attributes = {pair.key: pair.value.string_value for pair in span.attributes}
     if "" in attributes.values():
         for pair in span.attributes:
             if not pair.value.string_value:
                 attributes[pair.key] = _value(pair.value)
-    return Span(
+    return TraceSpan(
         span.trace_id.hex(),
         span.span_id.hex(),
         span.parent_span_id.hex() or None,

@@ -20,9 +20,9 @@ _QUESTIONS = (
 )  # fmt: skip
 _ANSWERS = (
     "answer", "claim", "output", "outputs", "response", "result", "output_text", "text", "content",
-    "completion", "generation", "generations", "message", "messages", "choices", "kwargs",
+    "completion", "generation", "generations", "message", "messages", "choices", "candidates",
+    "kwargs",
 )  # fmt: skip
-_CITATIONS = ("citations", "cited_ids", "source_ids")
 _QIDS = ("qid", "q_id", "question_id", "query_id", "example_id")
 _DOCUMENT_MARKS = frozenset(("page_content", "pageContent", "node", "metadata", "score"))
 _DEEPEST = 8
@@ -60,21 +60,6 @@ def answer_in(value: Any) -> str | None:
     return _text_in(decoded(value), _ANSWERS, "assistant", 0)
 
 
-def citations_of(value: Any) -> list[Any] | None:
-    """The list of citations that an answer has as an object; None where there is none."""
-    value = decoded(value)
-    for _ in range(_DEEPEST):
-        if not isinstance(value, dict):
-            return None
-        for name in _CITATIONS:
-            if isinstance(value.get(name), list):
-                listed: list[Any] = value[name]
-                return listed
-        inner = [decoded(value[name]) for name in _ANSWERS if name in value]
-        value = next((one for one in inner if isinstance(one, dict)), None)
-    return None
-
-
 def _text_in(value: Any, names: Iterable[str], role: str, depth: int) -> str | None:
     if isinstance(value, str):
         return value if value.strip() else None
@@ -85,7 +70,8 @@ def _text_in(value: Any, names: Iterable[str], role: str, depth: int) -> str | N
     if not isinstance(value, dict):
         return None
     if isinstance(value.get("parts"), list):  # a message of OTel GenAI
-        texts = [part.get("content") for part in value["parts"] if isinstance(part, dict)]
+        parts = [part for part in value["parts"] if isinstance(part, dict)]  # Gemini's have `text`
+        texts = [part.get("content", part.get("text")) for part in parts]
         return "".join(text for text in texts if isinstance(text, str)) or None
     for name in names:
         if value.get(name) is not None:
@@ -110,7 +96,10 @@ def _last_message(messages: list[Any], names: Iterable[str], role: str, depth: i
     last = messages[-1]
     if isinstance(last, dict) and not _DOCUMENT_MARKS.isdisjoint(last):
         return None  # what was retrieved is no answer
-    if isinstance(last, dict) and last.get("type") == "text":  # the parts of one message
+    if isinstance(last, dict) and last.get("type") in (
+        "text",
+        "output_text",
+    ):  # the parts of one message
         texts = [part.get("text") for part in messages if isinstance(part, dict)]
         return "".join(text for text in texts if isinstance(text, str)) or None
     if isinstance(last, str) and len(messages) > 1:

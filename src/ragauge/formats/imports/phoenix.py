@@ -9,7 +9,7 @@ from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, ImportOptions, Row
 from ragauge.formats.imports.json_file import hex_id, json_objects, nanoseconds
 from ragauge.formats.imports.payload import decoded
-from ragauge.formats.imports.span import Span, first_line
+from ragauge.formats.imports.span import TraceSpan, first_line
 from ragauge.formats.imports.trace_assembler import traces_of
 
 _ATTRIBUTES = "attributes."
@@ -37,7 +37,7 @@ def _read_traces(
     yield from traces_of(_spans(files, coverage), options, coverage)
 
 
-def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[Span]:
+def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[TraceSpan]:
     for file in files:
         for row in json_objects(file, "data"):
             span = _span(row)
@@ -47,7 +47,7 @@ def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[Span]:
                 yield span
 
 
-def _span(row: Mapping[str, Any]) -> Span | None:
+def _span(row: Mapping[str, Any]) -> TraceSpan | None:
     context = row.get("context")
     context = context if isinstance(context, dict) else {}
     trace_id = hex_id(context.get("trace_id") or row.get("context.trace_id"))
@@ -69,7 +69,7 @@ def _span(row: Mapping[str, Any]) -> Span | None:
     if row.get("status_code") == "ERROR":
         message = row.get("status_message")
         error = (first_line(message) if isinstance(message, str) else "") or "error"
-    return Span(
+    return TraceSpan(
         trace_id=trace_id,
         span_id=span_id,
         parent_id=hex_id(row.get("parent_id")),

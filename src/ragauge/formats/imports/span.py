@@ -9,7 +9,7 @@ from msgspec import Struct
 NO_ATTRIBUTES: dict[str, Any] = {}
 
 
-class Span(Struct, gc=False):
+class TraceSpan(Struct, gc=False):
     """One span: its place in the tree, its times in nanoseconds, and its attributes.
 
     `error` is None where the span went well; else what its status says, and never a stack.

@@ -17,10 +17,11 @@ from msgspec import Struct
 
 from ragauge import registry
 from ragauge.files.redaction import redacted
-from ragauge.formats.imports import payload
+from ragauge.formats.imports import documents, payload
+from ragauge.formats.imports.api_citations import CitedSource, cited_hits, references_in
 from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ImportOptions, Row
-from ragauge.formats.imports.span import CHAIN, MODEL, RERANKER, RETRIEVER, Span, SpanFacts
+from ragauge.formats.imports.span import CHAIN, MODEL, RERANKER, RETRIEVER, SpanFacts, TraceSpan
 from ragauge.formats.imports.vocabulary import Vocabulary
 
 _LATEST = 2**63 - 1
@@ -59,7 +60,9 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Record).decode
 
 
-def traces_of(spans: Iterable[Span], options: ImportOptions, coverage: Coverage) -> Iterator[Row]:
+def traces_of(
+    spans: Iterable[TraceSpan], options: ImportOptions, coverage: Coverage
+) -> Iterator[Row]:
     """The traces that spans are, in the order of their times."""
     assembler = TraceAssembler(options, coverage)
     with assembler.file:
@@ -74,7 +77,7 @@ class TraceAssembler:
     def __init__(self, options: ImportOptions, coverage: Coverage) -> None:
         self.options = options
         self.coverage = coverage
-        vocabularies = sorted(
+        vocabularies: list[Vocabulary] = sorted(
             registry.vocabularies().values(), key=lambda one: (one.general, one.name)
         )
         self.vocabularies = vocabularies
@@ -89,7 +92,7 @@ class TraceAssembler:
         # in one number, and a bare list of them, since there may be millions.
         self.traces: dict[str, list[int]] = {}
 
-    def add(self, span: Span) -> None:
+    def add(self, span: TraceSpan) -> None:
         """Take a span."""
         attributes = span.attributes
         facts = None
@@ -123,7 +126,7 @@ class TraceAssembler:
         self.file.write(data)
         self.size += len(data)
 
-    def _read_by_prefix(self, span: Span) -> SpanFacts | None:
+    def _read_by_prefix(self, span: TraceSpan) -> SpanFacts | None:
         """What a span says that lost the attribute it would be known by."""
         for vocabulary in self.vocabularies:
             prefixes = vocabulary.prefixes
@@ -167,8 +170,9 @@ class TraceAssembler:
         ):
             self.coverage.note(_PARTIAL)
         for record in known:
-            for note in record.facts.notes or ():  # type: ignore[union-attr]
-                self.coverage.note(note)
+            if notes := record.facts.notes:  # type: ignore[union-attr]
+                for note in notes:
+                    self.coverage.note(note)
         trace = _SpanTree(known, by_id)
         question, answer = trace.question(), trace.answer()
         retrievals, rerankings = trace.retrievals(), trace.with_role(RERANKER)
@@ -222,6 +226,8 @@ class TraceAssembler:
             row["hits"] = []
         else:
             before = _union([record.facts.hits for record in retrievals])  # type: ignore[union-attr]
+            if not retrievals and not rerankings:
+                before = trace.searched_files()
             after, given = _reranked(rerankings)
             if after is None:
                 row["hits"] = before
@@ -232,7 +238,7 @@ class TraceAssembler:
         if answer is not None:
             row["answer"] = answer.text
             if answer.citations is not None:
-                row["citations"] = answer.citations
+                row["citations"] = cited_hits(answer.citations, row["hits"])
         if error is not None:
             row["error"] = redacted(error)
         main = trace.main
@@ -264,9 +270,19 @@ def _records(file: IO[bytes], places: Sequence[int]) -> list[_Record]:
     return records
 
 
+def _citations_in(output: Any) -> list[CitedSource] | None:
+    """The citations of an answer that is an object; an empty list of annotations says nothing."""
+    value = payload.decoded(output)
+    if not isinstance(value, dict | list):
+        return None
+    references = references_in(value)
+    is_own = isinstance(value, dict) and isinstance(value.get("citations"), list)
+    return references if references or is_own else None
+
+
 class _Answer(Struct, frozen=True):
     text: str
-    citations: list[Any] | None
+    citations: list[CitedSource] | None
 
 
 class _SpanTree:
@@ -340,8 +356,16 @@ class _SpanTree:
         for output in outputs:
             text = payload.answer_in(output)
             if text is not None:
-                return _Answer(text, payload.citations_of(output))
+                return _Answer(text, _citations_in(output))
         return None
+
+    def searched_files(self) -> list[dict[str, Any]]:
+        """The hits of a search that the API of a model did by itself."""
+        for record in [*self.tops, *self.known]:
+            hits = documents.searched_files(record.facts.output, [])  # type: ignore[union-attr]
+            if hits:
+                return hits
+        return []
 
     def error(self) -> str | None:
         """Why the trace failed; a step that failed inside one that went well is none."""
@@ -365,9 +389,9 @@ class _SpanTree:
         return next((value for value in values if value is not None), None)
 
     def index(self) -> dict[str, str]:
-        """What identifies the index, from all spans; the outer ones come first."""
+        """What identifies the index: as the outermost spans say, then as retrievers do."""
         names: dict[str, str] = {}
-        for record in [*self.tops, *self.known]:
+        for record in [*self.tops, *self.with_role(RETRIEVER)]:
             for name, value in (record.facts.index or {}).items():  # type: ignore[union-attr]
                 names.setdefault(name, value)
         return dict(sorted(names.items()))

@@ -9,7 +9,7 @@ from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, ImportOptions, Row
 from ragauge.formats.imports.json_file import json_objects, nanoseconds
 from ragauge.formats.imports.payload import decoded
-from ragauge.formats.imports.span import Span, first_line
+from ragauge.formats.imports.span import TraceSpan, first_line
 from ragauge.formats.imports.trace_assembler import traces_of
 
 
@@ -27,7 +27,9 @@ def _read_traces(
     yield from records
 
 
-def _spans(files: Sequence[ForeignFile], records: list[Row], coverage: Coverage) -> Iterator[Span]:
+def _spans(
+    files: Sequence[ForeignFile], records: list[Row], coverage: Coverage
+) -> Iterator[TraceSpan]:
     """The spans of all events; rows of the other table go into `records`."""
     for file in files:
         for row in json_objects(file):
@@ -43,7 +45,7 @@ def _spans(files: Sequence[ForeignFile], records: list[Row], coverage: Coverage)
             coverage.note("rows that are no events (passed over)")
 
 
-def _span(row: Row) -> Span | None:
+def _span(row: Row) -> TraceSpan | None:
     trace, record = decoded(row.get("trace")), decoded(row.get("record"))
     attributes, resource = (
         decoded(row.get("record_attributes")),
@@ -57,7 +59,7 @@ def _span(row: Row) -> Span | None:
     if isinstance(status, str) and status.endswith("ERROR"):
         message = attributes.get("ai.observability.call.error")
         error = (first_line(message) if isinstance(message, str) else "") or "error"
-    return Span(
+    return TraceSpan(
         trace_id=_id(trace.get("trace_id"), 32) or "",
         span_id=_id(trace.get("span_id"), 16) or "",
         parent_id=_id(trace.get("parent_id"), 16),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from ragauge.formats.imports.span import Span, SpanFacts
+from ragauge.formats.imports.span import SpanFacts, TraceSpan
 
 
 class Vocabulary(Struct, frozen=True, kw_only=True):
@@ -21,6 +21,6 @@ class Vocabulary(Struct, frozen=True, kw_only=True):
     name: str
     title: str
     marks: tuple[str, ...]
-    read: Callable[[Span], SpanFacts]
+    read: Callable[[TraceSpan], SpanFacts]
     prefixes: tuple[str, ...] = ()
     general: bool = False

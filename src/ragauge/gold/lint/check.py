@@ -20,9 +20,9 @@ from ragauge.formats.gold import MIGRATED_TO
 from ragauge.formats.loaded import LoadedRows
 from ragauge.gold.coverage import (
     COVERAGE,
-    Coverage,
     Reach,
     ReachFinder,
+    SectionCoverage,
     SectionRef,
     coverage_json,
     coverage_of,
@@ -97,7 +97,7 @@ class LintReport(Struct, frozen=True, kw_only=True):
     unplaced: int = 0
     types: dict[str, int] = {}
     resolved: ResolveReport | None = None
-    coverage: Coverage | None = None
+    coverage: SectionCoverage | None = None
     size: Size = field(default_factory=lambda: Size(0))
 
     def count(self, severity: Severity) -> int:
@@ -421,7 +421,7 @@ def unread_field_findings(items: Sequence[GoldItem]) -> Iterator[LintFinding]:
 
 
 def balance(
-    types: Mapping[str, int], coverage: Coverage | None, min_n: int
+    types: Mapping[str, int], coverage: SectionCoverage | None, min_n: int
 ) -> Iterator[LintFinding]:
     """Types of content that too few questions, or none, are on."""
     for name, blocks in coverage.blocks.items() if coverage is not None else ():
@@ -437,7 +437,7 @@ def balance(
             yield lint_finding("few-of-type", message, hint)
 
 
-def low_coverage(coverage: Coverage | None) -> Iterator[LintFinding]:
+def low_coverage(coverage: SectionCoverage | None) -> Iterator[LintFinding]:
     """Whether the questions reach too few sections."""
     share = None if coverage is None else coverage.share
     if coverage is not None and share is not None and share < COVERAGE:

@@ -294,3 +294,22 @@ def test_the_time_of_a_trace_decides_its_place(tmp_path: Path) -> None:
     earlier = chain(1, "q?", "old", trace=9, startTimeUnixNano=str(START))
     rows = rows_of(tmp_path, later, earlier)
     assert [row["answer"] for row in rows] == ["old", "new"]
+
+
+def test_a_hit_without_a_name_keeps_its_rank(tmp_path: Path) -> None:
+    counts = Coverage()
+    documents = json.dumps([{"score": 0.9}, {"id": "b"}, {"source_id": "c.md", "score": 0.1}])
+    attributes = {"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.documents": documents}
+    (row,) = rows_of(tmp_path, span(1, attributes), coverage=counts)
+    assert ids(row) == ["(unnamed)", "b", "c.md"]
+    assert counts.sentences() == ["1 hit without an id, a text or a document"]
+
+
+def test_where_a_chunk_was_cut_out_comes_along(tmp_path: Path) -> None:
+    """LangChain's splitters and LlamaIndex say it in characters."""
+    attributes = {
+        "retrieval.documents.0.document.metadata": '{"source": "a.md", "start_index": 7, "page": 2}'
+    }
+    (row,) = rows_of(tmp_path, retriever(1, ["a"], attributes=attributes))
+    expected = {"id": "a", "doc": "a.md", "text": "text of a", "start_index": 7}
+    assert row["hits"] == [expected]

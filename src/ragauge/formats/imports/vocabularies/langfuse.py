@@ -10,8 +10,8 @@ from ragauge.formats.imports.span import (
     MODEL,
     OTHER,
     RETRIEVER,
-    Span,
     SpanFacts,
+    TraceSpan,
     first_line,
 )
 from ragauge.formats.imports.vocabulary import Vocabulary
@@ -24,7 +24,7 @@ _ROLES = {"retriever": RETRIEVER, "generation": MODEL, "embedding": OTHER, "tool
           "evaluator": OTHER, "guardrail": OTHER, "event": OTHER}  # fmt: skip
 
 
-def _read(span: Span) -> SpanFacts:
+def _read(span: TraceSpan) -> SpanFacts:
     attributes = span.attributes
     notes: list[str] = []
     role = _ROLES.get(str(attributes.get(_TYPE, "span")).lower(), CHAIN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ragauge.formats.imports import documents, payload
-from ragauge.formats.imports.span import CHAIN, MODEL, OTHER, RETRIEVER, Span, SpanFacts
+from ragauge.formats.imports.span import CHAIN, MODEL, OTHER, RETRIEVER, SpanFacts, TraceSpan
 from ragauge.formats.imports.vocabulary import Vocabulary
 
 _TYPE = "langsmith.run_type"
@@ -15,7 +15,7 @@ _ROLES = {
 }  # fmt: skip
 
 
-def _read(span: Span) -> SpanFacts:
+def _read(span: TraceSpan) -> SpanFacts:
     run = span.attributes
     notes: list[str] = []
     role = _ROLES.get(str(run[_TYPE]).lower(), CHAIN)

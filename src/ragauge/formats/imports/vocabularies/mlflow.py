@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from ragauge.formats.imports import documents, payload
-from ragauge.formats.imports.span import CHAIN, MODEL, OTHER, RERANKER, RETRIEVER, Span, SpanFacts
+from ragauge.formats.imports.span import (
+    CHAIN,
+    MODEL,
+    OTHER,
+    RERANKER,
+    RETRIEVER,
+    SpanFacts,
+    TraceSpan,
+)
 from ragauge.formats.imports.vocabulary import Vocabulary
 
 _TYPE, _INPUTS, _OUTPUTS = "mlflow.spanType", "mlflow.spanInputs", "mlflow.spanOutputs"
@@ -13,7 +21,7 @@ _ROLES = {
 }  # fmt: skip
 
 
-def _read(span: Span) -> SpanFacts:
+def _read(span: TraceSpan) -> SpanFacts:
     attributes = span.attributes
     notes: list[str] = []
     role = _ROLES.get(str(payload.unquoted(attributes.get(_TYPE))).upper(), CHAIN)

@@ -13,7 +13,15 @@ from msgspec import Struct
 
 from ragauge.formats.imports import documents, payload
 from ragauge.formats.imports.documents import NumberedDocuments
-from ragauge.formats.imports.span import CHAIN, MODEL, OTHER, RERANKER, RETRIEVER, Span, SpanFacts
+from ragauge.formats.imports.span import (
+    CHAIN,
+    MODEL,
+    OTHER,
+    RERANKER,
+    RETRIEVER,
+    SpanFacts,
+    TraceSpan,
+)
 from ragauge.formats.imports.vocabulary import Vocabulary
 
 _KIND = "openinference.span.kind"
@@ -25,7 +33,7 @@ _ROLES = {
 _FLAT = "metadata."
 
 
-def _read(span: Span) -> SpanFacts:
+def _read(span: TraceSpan) -> SpanFacts:
     attributes = span.attributes
     kind = attributes.get(_KIND)
     if kind is None:
@@ -60,7 +68,9 @@ def _read(span: Span) -> SpanFacts:
     return facts
 
 
-def _hits(span: Span, prefix: str, notes: list[str]) -> tuple[list[dict[str, Any]], str | None]:
+def _hits(
+    span: TraceSpan, prefix: str, notes: list[str]
+) -> tuple[list[dict[str, Any]], str | None]:
     listed = NumberedDocuments(span.attributes, prefix)
     entries = listed.ordered()
     hits = []
@@ -82,6 +92,7 @@ def _hits(span: Span, prefix: str, notes: list[str]) -> tuple[list[dict[str, Any
             doc=documents.metadata_doc(metadata),
             score=score if score is not None else documents.metadata_score(metadata),
             text=fields.get("content"),
+            places=(metadata,),
         )
         missing_id = missing_id or "id" not in hit
         hits.append(hit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ragauge.formats.imports import documents, payload
-from ragauge.formats.imports.span import CHAIN, MODEL, RETRIEVER, Span, SpanFacts
+from ragauge.formats.imports.span import CHAIN, MODEL, RETRIEVER, SpanFacts, TraceSpan
 from ragauge.formats.imports.vocabulary import Vocabulary
 
 _KIND, _INPUT, _OUTPUT = "traceloop.span.kind", "traceloop.entity.input", "traceloop.entity.output"
@@ -13,7 +13,7 @@ _PROPERTIES = "traceloop.association.properties."
 _PROMPT, _COMPLETION = "gen_ai.prompt.0.content", "gen_ai.completion.0.content"
 
 
-def _read(span: Span) -> SpanFacts:
+def _read(span: TraceSpan) -> SpanFacts:
     attributes = span.attributes
     notes: list[str] = []
     properties = {

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from ragauge.formats.imports import documents, payload
-from ragauge.formats.imports.span import CHAIN, MODEL, OTHER, RERANKER, RETRIEVER, Span, SpanFacts
+from ragauge.formats.imports.span import (
+    CHAIN,
+    MODEL,
+    OTHER,
+    RERANKER,
+    RETRIEVER,
+    SpanFacts,
+    TraceSpan,
+)
 from ragauge.formats.imports.vocabulary import Vocabulary
 
 _P = "ai.observability."
@@ -14,7 +22,7 @@ _ROLES = {
 }  # fmt: skip
 
 
-def _read(span: Span) -> SpanFacts:
+def _read(span: TraceSpan) -> SpanFacts:
     attributes = span.attributes
     notes: list[str] = []
     role = _ROLES.get(str(attributes[_TYPE]), CHAIN)
