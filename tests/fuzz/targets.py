@@ -39,6 +39,30 @@ from tests.support.pdf_files import pdf
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "canary"
 
 
+FRAMEWORKS = Path(__file__).resolve().parents[1] / "fixtures" / "test_frameworks"
+CSV_GOLD = (
+    b"qid,question,answerable,gold_claim_substr,gold_citations\n"
+    b"A1,Does X support null keys?,true,rejects null keys,p1#2\n"
+    b'A2,Explain Z.,false,[],"[]"\n'
+    b'A3,"What ""domain"" is allowed?",yes,only domain|example.com,p1#1;pB#1\n'
+)
+CSV_TRACES = (
+    b"qid,hits,answer,citations,latency_ms\n"
+    b"A1,\"['p1#1', 'p1#2']\",X rejects null keys.,p1#2,12.5\n"
+    b'A2,"[""p1#1""]",not in context,[],3\n'
+    b'A3,"[{""id"": ""pB#1"", ""score"": 0.5}]","Only domain\nexample.com",pB#1,\n'
+)
+OWN_CASES = b"Case;Prompt;Evidence\nA1;Does X support null keys?;p1#2\nA2;Explain Z.;pB#1|p1#1\n"
+OWN_LOG = (
+    b'{"id": "l1", "meta": {"case": "A1"}, "out": "X rejects.", "docs": [{"uid": "p1#2"}]}\n'
+    b'{"id": "l2", "meta": {"case": "A2"}, "out": "no", "docs": "[{\\"uid\\": \\"p1#1\\"}]"}\n'
+)
+OWN_FIELDS = (
+    b'[fields.gold]\nqid = "Case"\nquestion = "Prompt"\nrelevant = "Evidence"\n\n'
+    b'[fields.traces]\nqid = "meta.case"\nanswer = "out"\nhits = "docs"\n"hits.id" = "uid"\n'
+    b'ignore = ["id"]\n'
+)
+
 Seal = Callable[[Mapping[str, bytes]], dict[str, bytes]]
 
 
@@ -357,6 +381,29 @@ def _readers() -> Iterator[Target]:
     for pack, suffix in (("gzip", ".jsonl.gz"), ("zstd", ".jsonl.zst")):
         packs = {f"gold{suffix}": pack, f"trace{suffix}": pack}
         yield _reading(f"read-{pack}", (suffix, jsonl[0]), (suffix, jsonl[1]), **packs)
+    yield _reading("read-csv", (".csv", CSV_GOLD), (".csv", CSV_TRACES))
+    own = {
+        "cases.csv": OWN_CASES,
+        "log.jsonl": OWN_LOG,
+        "ragauge.toml": OWN_FIELDS,
+    }
+    yield Target("own-fields", own, list(own), [
+        "score cases.csv log.jsonl --profile all", "validate cases.csv log.jsonl",
+        "score cases.csv log.jsonl --on-bad-line skip --format json --full",
+        "gold import cases.csv -o out.jsonl", "traces import log.jsonl -o out.jsonl",
+        "init cases.csv log.jsonl --dry-run --force",
+    ])  # fmt: skip
+    for folder, name in (
+        ("ragas", "ids.jsonl"), ("ragas", "ids.csv"), ("ragas", "turns.jsonl"),
+        ("deepeval", "goldens.csv"), ("deepeval", "test-run.json"),
+        ("promptfoo", "results.jsonl"), ("promptfoo", "promptfooconfig.yaml"),
+    ):  # fmt: skip
+        export = {name: (FRAMEWORKS / folder / name).read_bytes()}
+        yield Target(f"read-{folder}-{name}", export, [name], [
+            f"score {name} {name} --profile all", f"validate {name} {name}",
+            f"traces import {name} -o out.jsonl", f"gold import {name} -o out.jsonl",
+            f"init {name} --dry-run",
+        ])  # fmt: skip
     yield _reading("read-trec", (".txt", QRELS), (".txt", TREC_RUN))
     commands = ["score beir run.txt", "score beir run.txt --format json", "validate beir run.txt"]
     yield Target("read-beir", BEIR, list(BEIR), commands)

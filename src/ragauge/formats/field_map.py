@@ -228,12 +228,21 @@ class _Mapped(Struct, frozen=True):
 
 
 class FieldMapper:
-    """Gives the rows of one file our names, by a map."""
+    """Gives the rows of one file our names, by a map.
 
-    def __init__(self, fields: FieldMap, open_text: Callable[[str], Any] = opened_text) -> None:
+    `open_text` says what a text holds that a path leads into, `open_list` what one holds that
+    stands for a list.
+    """
+
+    def __init__(
+        self,
+        fields: FieldMap,
+        open_text: Callable[[str], Any] = opened_text,
+        open_list: Callable[[str], Any] = opened_text,
+    ) -> None:
         self.side = fields.side
-        self.fields = fields
         self.open_text = open_text
+        self.open_list = open_list
         whole = [entry for entry in fields.entries if entry.part is None]
         self.mapped = [self._mapped(entry, entry.name, _SPELLINGS[self.side]) for entry in whole]
         self.parts: dict[str, list[_Mapped]] = {}
@@ -291,7 +300,7 @@ class FieldMapper:
             if name in row:
                 entries = _plain_value(row[name])
                 if isinstance(entries, str):
-                    entries = self.open_text(entries)
+                    entries = self.open_list(entries)
                 if isinstance(entries, list):
                     row[name] = [*map(map_entry, entries)]
 
@@ -325,7 +334,7 @@ class FieldMapper:
                 if name in own
             ] or [row.get(name) for name in names]
             for listed in lists:
-                entries = self.open_text(listed) if isinstance(listed, str) else listed
+                entries = self.open_list(listed) if isinstance(listed, str) else listed
                 for entry in entries if isinstance(entries, list) else ():
                     if not isinstance(entry, Mapping):
                         parts[:] = [one for one in parts if one.entry.path != ITSELF]

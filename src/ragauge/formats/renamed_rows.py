@@ -23,7 +23,7 @@ from ragauge.files.ranges import MAX_LINE, Source, rows_of
 from ragauge.files.temporary_file import temporary_file
 from ragauge.formats.field_map import FieldMap, FieldMapper, refuse_missing
 from ragauge.formats.field_path import opened_text
-from ragauge.formats.table_cells import CellReader, opened_cell
+from ragauge.formats.table_cells import CellReader, listed_cell, opened_cell
 from ragauge.model.field_spellings import GOLD_SPELLINGS
 from ragauge.text import question_id
 
@@ -67,14 +67,14 @@ def renamed_source(stack: ExitStack, source: Source, fields: FieldMap) -> Source
 
 def _mapper(source: Source, fields: FieldMap) -> FieldMapper:
     """The mapper for a file, without optional entries that it has nothing for."""
-    open_text = opened_cell if source.tabular else opened_text
-    missing = FieldMapper(fields, open_text).missing(_decoded(source))
+    openers = (opened_cell, listed_cell) if source.tabular else (opened_text, opened_text)
+    missing = FieldMapper(fields, *openers).missing(_decoded(source))
     if missing and next(_decoded(source), None) is not None:
         rows = islice(_decoded(source), _LOOKED_AT)
         present = list(dict.fromkeys(name for row in rows for name in row))
         refuse_missing(missing, source.name, fields.side, present)
     entries = tuple(entry for entry in fields.entries if entry.required or entry not in missing)
-    return FieldMapper(replace(fields, entries=entries), open_text)
+    return FieldMapper(replace(fields, entries=entries), *openers)
 
 
 def _lacks_ids(source: Source, fields: FieldMap) -> bool:

@@ -134,6 +134,12 @@ def _unreadable(name: str, expected: str, cell: str) -> FieldError:
     return FieldError("bad-field", message, 'lists are written as JSON, ["a", "b"], or a|b')
 
 
+def listed_cell(text: str) -> Any:
+    """The entries of a cell that stands for a list, whatever they are."""
+    value = opened_cell(text)
+    return [part.strip() for part in value.split("|")] if isinstance(value, str) else value
+
+
 def opened_cell(text: str) -> Any:
     """What a text holds that is JSON, or a list or dictionary as Python prints it; else the text.
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import json
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from ragauge.errors import RagaugeError
-from ragauge.formats.load import load_gold, load_traces
+from ragauge.files.ranges import rows_of
+from ragauge.formats.field_map import field_maps
+from ragauge.formats.load import load_gold, load_traces, open_source
 from ragauge.model.gold import Anchor
 
 
@@ -134,3 +138,17 @@ def test_json_and_trec_under_such_a_name_stay_what_they_are(tmp_path: Path) -> N
     assert load_gold(qrels).items[0].grades == {"d": 1.0}
     empty = saved(tmp_path, "", "e.csv")
     assert load_traces(empty).traces == ()
+
+
+def test_texts_in_a_cell_are_hits(tmp_path: Path) -> None:
+    text = "qid,contexts\na,One text; here.|Another one.\nb,\"['Only this.']\"\n"
+    fields = {"hits": "contexts", "hits.text": "."}
+    out = saved(tmp_path, text)
+    with ExitStack() as stack:
+        source = open_source(stack, out, "traces", fields=field_maps(fields))
+        assert source is not None
+        rows = [json.loads(data) for _, data, _, _ in rows_of(source)]
+    assert [row["hits"] for row in rows] == [
+        [{"text": "One text; here."}, {"text": "Another one."}],
+        [{"text": "Only this."}],
+    ]
