@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -27,6 +27,7 @@ _WITHOUT_BLANKS = (
 )  # fmt: skip
 
 
+Kind = Literal["same", "reworded", "foreign"]
 Texts = str | tuple[str, ...] | None
 """The question of an item, with its paraphrases where it has any: a gold set may be large."""
 
@@ -54,7 +55,8 @@ class AskedQuestions:
     def __init__(self, questions: Sequence[Texts]) -> None:
         self.questions = questions
         self._items_by_text: dict[str, set[int]] | None = None
-        self._of_item = lru_cache(maxsize=4096)(self._features_of_item)
+        self._of_item = lru_cache(maxsize=1 << 14)(self._features_of_item)
+        self._kind = lru_cache(maxsize=1 << 14)(self._kind_of)
         self._begin()
 
     def _begin(self) -> None:
@@ -67,21 +69,37 @@ class AskedQuestions:
         if not asked or not texts:
             return
         self._compared += 1
-        if isinstance(texts, str):
-            texts = (texts,)
-        if asked in texts:
+        # Most traces have the question of their item to the letter.
+        if asked == texts or (kind := self._kind(item, asked)) == "same":
             return
-        folded = folded_question(asked)
-        own = {folded_question(text) for text in texts}
-        if folded in own:
-            return
-        if self._is_foreign(item, folded):
-            self._foreign += 1
-            self._first.append((line, item))
-            if len(self._first) > 4 * FIRST_NAMED:
-                self._first = sorted(self._first)[:FIRST_NAMED]
-        else:
+        if kind == "reworded":
             self._reworded += 1
+            return
+        self._foreign += 1
+        self._first.append((line, item))
+        if len(self._first) > 4 * FIRST_NAMED:
+            self._first = sorted(self._first)[:FIRST_NAMED]
+
+    def add_all(
+        self, items: Sequence[int | None], asked: Sequence[str | None], lines: Sequence[int]
+    ) -> None:
+        """Compare the questions of traces with those of their items; None for no item."""
+        questions = self.questions
+        for item, text, line in zip(items, asked, lines, strict=True):
+            if item is None or not text:
+                continue
+            if questions[item] == text:
+                self._compared += 1
+            else:
+                self.add(item, text, line)
+
+    def _kind_of(self, item: int, asked: str) -> Kind:
+        texts = self.questions[item] or ()
+        listed = (texts,) if isinstance(texts, str) else texts
+        folded = folded_question(asked)
+        if any(folded == folded_question(text) for text in listed):
+            return "same"
+        return "foreign" if self._is_foreign(item, folded) else "reworded"
 
     def take(self) -> QuestionTally:
         """What was counted so far; the next trace begins a new count."""
@@ -121,7 +139,7 @@ class AskedQuestions:
         )
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 14)
 def folded_question(text: str) -> str:
     """A question as questions are compared: NFC, case folded, one blank for all that is no word."""
     if text.isascii():
