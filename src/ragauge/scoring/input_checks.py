@@ -80,7 +80,7 @@ def cutoff_caution(ks: tuple[int, ...], totals: Totals) -> list[str]:
     listed = ", ".join(map(str, beyond))
     return [
         f"k = {listed}, but no trace has more than {most} hit{'' if most == 1 else 's'}: "
-        f"metrics at {listed} equal those at {most}"
+        f"nothing is found beyond rank {most}"
     ]
 
 
