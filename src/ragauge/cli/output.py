@@ -350,9 +350,8 @@ def emit(view: View, format_name: str, outputs: Sequence[str]) -> None:
 
 def warn(view: View) -> None:
     """Say on stderr what a reader should know before any number."""
-    for block in view.verdict.blocks:
-        if block in view.scores.blocks:
-            say(f"warning: {block.code}: {block.message}")
+    for block in view.scores.blocks:  # also where it is let pass
+        say(f"warning: {block.code}: {block.message}")
     for warning in view.scores.warnings:
         say(f"warning: {warning}")
     for line in view.scores.skipped:

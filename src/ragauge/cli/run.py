@@ -411,7 +411,8 @@ def _unless_all_failed(code: int, scores: Scores, run: RunRecord) -> int:
     from ragauge.codes import ExitCode
     from ragauge.model.error_reasons import counted_reasons
 
-    if code != ExitCode.PASS or scores.tally.errored < scores.tally.traces:
+    undecided = code in (ExitCode.PASS, ExitCode.NOTHING_MEASURED)
+    if not undecided or scores.tally.errored < scores.tally.traces:
         return code
     how = f"ragauge run --resume {run.run_id} --retry-errors"
     say(f"every question ended in an error: {counted_reasons(scores.errors)}")

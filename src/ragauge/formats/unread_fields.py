@@ -42,11 +42,11 @@ _LONGEST_NAME = 60
 _MOST_NAMES = 1000
 """Different names of a file; where ids are names, more of them say nothing new."""
 
-# Read of a row, or left there by `ragauge` itself, and no spelling of a field. `ts` and `k`, which
-# targets write, are fields of traces that a score has no use for.
+# Read of a row, or left there by `ragauge` itself, and no spelling of a field. `ts` and `ok` of the
+# source documents, and `k`, which targets write, are fields that a score has no use for.
 _ALSO_READ: Mapping[Side, frozenset[str]] = {
     "gold": frozenset((DRAFT, MIGRATED_TO)),
-    "trace": frozenset(("ts", "k")),
+    "trace": frozenset(("ts", "ok", "k")),
 }
 _HIT_NAMES = frozenset(name for names in HIT_SPELLINGS.values() for name in names)
 _HIT_NAMES |= {*PLACE_NAMES, *INDEX_NAMES, "id_prev"}

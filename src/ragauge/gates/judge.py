@@ -88,6 +88,12 @@ def judge(
     # Chunks that gold does not name may still be recognised beside a baseline.
     only_drops = bool(gates) and all(gate.is_drop for gate in gates)
     blocks += standing_blocks(beside if beside is not None and only_drops else scores, tolerance)
+    if baseline is not None and any(gate.is_drop for gate in gates):
+        # Zeros of a baseline that mean nothing would hide any drop.
+        blocks += [
+            VerdictBlock(block.code, f"the baseline: {block.message}")
+            for block in standing_blocks(baseline, tolerance)
+        ]
     if scores.unmeasured is not None:
         blocks = [scores.unmeasured]
     worst: Status = max(

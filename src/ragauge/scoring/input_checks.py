@@ -7,7 +7,7 @@ with or without gates, and says the reason and the cure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from msgspec.structs import replace
@@ -37,13 +37,21 @@ _NEEDS_EVIDENCE_OR_CITATIONS = frozenset(
 # --- what makes numbers mean less ---
 
 
-def gold_cautions(labels: GoldLabels | None, totals: Totals, metrics: Iterable[str]) -> list[str]:
+def gold_cautions(
+    labels: GoldLabels | None,
+    totals: Totals,
+    metrics: Mapping[str, MetricResult],
+    rules: JoinRules,
+) -> list[str]:
     """What gold items do not say, where something could have been measured by it."""
     if labels is None:
         return []
     cautions = []
-    # A profile may take from the evidence that an item is to be answered.
-    if not labels.expecting and not totals.answerable and totals.spoken:
+    # A profile may take from the evidence that an item is to be answered, or count its silence.
+    asked_for = rules.unlabelled in ("creditable", "unanswerable") or any(
+        "unlabelled" in result.excluded for result in metrics.values()
+    )
+    if asked_for and not labels.expecting and not totals.answerable and totals.spoken:
         cautions.append(
             "no gold item has `answerable`: whether it was right to answer or to refuse is not "
             "measured"
@@ -73,7 +81,7 @@ def cutoff_caution(ks: tuple[int, ...], totals: Totals) -> list[str]:
     listed = ", ".join(map(str, beyond))
     return [
         f"k = {listed}, but no trace has more than {most} hit{'' if most == 1 else 's'}: "
-        f"metrics at {listed} equal those at {most}"
+        f"nothing is found beyond rank {most}"
     ]
 
 
@@ -170,6 +178,8 @@ def unmeasured_block(
     if any(measures(name, result) for name, result in metrics.items()):
         return None
     lacks = []
+    if totals.errored:
+        lacks.append(f"{totals.errored:,} traces have an error")
     if not has_evidence:
         lacks.append("no gold item names evidence")
     if not totals.most_hits:

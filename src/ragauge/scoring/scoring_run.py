@@ -373,7 +373,7 @@ class ScoringRun:
         scores = self.finish()
         tally = msgspec.structs.replace(scores.tally, gold_skipped=0, trace_skipped=0)
         first = self.first_lines()
-        cautions = self._cautions(self._asked(), first)
+        cautions = self._cautions(scores.metrics, self._asked(), first)
         return FilesTogether((*cautions, *self._findings(tally, first)), scores.blocks)
 
     def _located(self) -> list[Problem]:
@@ -450,7 +450,7 @@ class ScoringRun:
             ),
             rows=row_results(self.totals, self.table),
             warnings=(
-                *self._cautions(asked, first),
+                *self._cautions(metrics, asked, first),
                 *self._notes(),
                 *(placed.sentences() if placed is not None else ()),
                 *self._findings(tally, first),
@@ -495,13 +495,14 @@ class ScoringRun:
         line, item = min(lines)
         return f"{self.joined.name(item)} at {at(self.trace_name, line)}"
 
-    def _cautions(self, asked: QuestionTally, first: dict[int, int]) -> list[str]:
+    def _cautions(
+        self, metrics: Mapping[str, MetricResult], asked: QuestionTally, first: dict[int, int]
+    ) -> list[str]:
         """What makes numbers mean less than they seem to; it is said before them."""
-        names = [chosen.id for chosen in self.plan.selected]
         uses = (self.gold_fields, self.trace_fields)
         return [
             *unread_notes(use for use in uses if use is not None),
-            *input_checks.gold_cautions(self.table.labels, self.totals, names),
+            *input_checks.gold_cautions(self.table.labels, self.totals, metrics, self.rules),
             *input_checks.question_cautions(asked, lambda: self._first_foreign(first)),
             *(input_checks.cutoff_caution(self.plan.k, self.totals) if self.plan.asked_k else ()),
         ]

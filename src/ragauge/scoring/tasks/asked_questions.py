@@ -9,9 +9,11 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
+
+from ragauge.scoring.packed_texts import PackedLists, UnpackedValues
 
 FIRST_NAMED = 5
 """Foreign traces whose places are noted."""
@@ -26,6 +28,9 @@ _WITHOUT_BLANKS = (
     (0x3005, 0x3007), (0x3040, 0x30FF), (0x3100, 0x312F), (0x31A0, 0x31FF), (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF), (0xA9E0, 0xA9FF), (0xAA60, 0xAA7F), (0xF900, 0xFAFF), (0x20000, 0x3FFFF),
 )  # fmt: skip
+
+
+Kind = Literal["same", "reworded", "foreign"]
 
 
 class QuestionTally(Struct, frozen=True, kw_only=True):
@@ -50,8 +55,11 @@ class AskedQuestions:
 
     def __init__(self, questions: Sequence[tuple[str, ...]]) -> None:
         self.questions = questions
+        read = questions.reader() if isinstance(questions, PackedLists) else questions.__getitem__
+        self._texts = UnpackedValues(read).__getitem__
         self._item_of_text: dict[str, int] | None = None
-        self._of_item = lru_cache(maxsize=4096)(self._features_of_item)
+        self._of_item = lru_cache(maxsize=1 << 14)(self._features_of_item)
+        self._kind = lru_cache(maxsize=1 << 14)(self._kind_of)
         self._begin()
 
     def _begin(self) -> None:
@@ -60,23 +68,34 @@ class AskedQuestions:
 
     def add(self, item: int, asked: str | None, line: int) -> None:
         """Compare the question of a trace with that of its item."""
-        texts = self.questions[item] if self.questions else ()
+        texts = self._texts(item) if self.questions else ()
         if not asked or not texts:
             return
         self._compared += 1
-        if asked in texts:
+        # Most traces have the question of their item to the letter.
+        if asked == texts[0] or (kind := self._kind(item, asked)) == "same":
             return
-        folded = folded_question(asked)
-        own = {folded_question(text) for text in texts}
-        if folded in own:
-            return
-        if self._is_foreign(item, folded):
-            self._foreign += 1
-            self._first.append((line, item))
-            if len(self._first) > 4 * FIRST_NAMED:
-                self._first = sorted(self._first)[:FIRST_NAMED]
-        else:
+        if kind == "reworded":
             self._reworded += 1
+            return
+        self._foreign += 1
+        self._first.append((line, item))
+        if len(self._first) > 4 * FIRST_NAMED:
+            self._first = sorted(self._first)[:FIRST_NAMED]
+
+    def add_all(
+        self, items: Sequence[int | None], asked: Sequence[str | None], lines: Sequence[int]
+    ) -> None:
+        """Compare the questions of traces with those of their items; None for no item."""
+        for item, text, line in zip(items, asked, lines, strict=True):
+            if item is not None and text:
+                self.add(item, text, line)
+
+    def _kind_of(self, item: int, asked: str) -> Kind:
+        folded = folded_question(asked)
+        if any(folded == folded_question(text) for text in self._texts(item)):
+            return "same"
+        return "foreign" if self._is_foreign(item, folded) else "reworded"
 
     def take(self) -> QuestionTally:
         """What was counted so far; the next trace begins a new count."""
@@ -108,14 +127,14 @@ class AskedQuestions:
         return bool(shares) and not any(shares)
 
     def _features_of_item(self, item: int) -> QuestionFeatures:
-        features = [features_of(folded_question(text)) for text in self.questions[item]]
+        features = [features_of(folded_question(text)) for text in self._texts(item)]
         return QuestionFeatures(
             frozenset().union(*(feature.words for feature in features)),
             frozenset().union(*(feature.pairs for feature in features)),
         )
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 14)
 def folded_question(text: str) -> str:
     """A question as questions are compared: NFC, case folded, one blank for all that is no word."""
     if text.isascii():

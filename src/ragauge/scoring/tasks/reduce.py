@@ -239,9 +239,7 @@ class RangeReducer:
         codes = list(map(self.by_qid, cast("list[str]", qids)))
         self.traces += len(rows)
         if self.asked.questions:
-            for code, row, line in zip(codes, rows, lines, strict=True):
-                if code is not None and row.question:
-                    self.asked.add(code, row.question, line)
+            self.asked.add_all(codes, [row.question for row in rows], lines)
         if self.notes is not None:
             for code, slot, row, line in zip(codes, _slots(rows), rows, lines, strict=True):
                 self.notes.note_hits(row.hits or ())
