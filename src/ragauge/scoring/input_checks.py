@@ -7,7 +7,7 @@ with or without gates, and says the reason and the cure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 from msgspec.structs import replace
