@@ -195,15 +195,8 @@ def main() -> None:
                 best[reader] = min(rounds)
             for reader, (seconds, peak) in best.items():
                 rate, ratio = asked.spans / seconds, best[kind][0] / seconds
-                row = (
-                    path.name,
-                    f"{size:.0f}",
-                    reader,
-                    f"{rate:,.0f}",
-                    f"{ratio:.2f}",
-                    f"{peak:.0f}",
-                )
-                print(f"| {' | '.join(row)} |")
+                figures = (f"{size:.0f}", reader, f"{rate:,.0f}", f"{ratio:.2f}", f"{peak:.0f}")
+                print(f"| {' | '.join((path.name, *figures))} |")
 
 
 if __name__ == "__main__":

@@ -175,7 +175,8 @@ def _f1(rate: float) -> float:
 
 def _quantile_estimate(name: Quantile, values: Floats, groups: Ints | None) -> Estimate:
     interval = quantile_interval(values, SHARES[name], groups)
-    return Estimate(interval, None, _open_bound(name, len(values), interval))
+    reason = _open_bound(name, len(values), interval)
+    return Estimate(None if interval == (None, None) else interval, None, reason)
 
 
 def _open_bound(name: Quantile, n: int, interval: Interval) -> str | None:
