@@ -144,8 +144,9 @@ def _has_secret_word(words: list[str]) -> bool:
             return True
         if word == "tokens" and before in _BEARERS:
             return True
-        if word.endswith("token"):
-            harmless = (word.removesuffix("token") or before).endswith(_BEFORE)
+        name = word.removesuffix("value")  # TOKENVALUE shows no border between its words
+        if name.endswith("token"):
+            harmless = (name.removesuffix("token") or before).endswith(_BEFORE)
             if not harmless and not _AFTER.intersection(words[place + 1 : place + 2]):
                 return True
     return False

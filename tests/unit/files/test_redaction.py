@@ -29,7 +29,7 @@ SECRET = [
     "hf_token", "HF_TOKEN", "githubToken", "GITHUBTOKEN", "auth_tokens", "refreshTokens",
     "api_key_2", "apikey1", "oauth2_token", "token_secret", "clientsecret", "JWT_SECRET", "secrets",
     "secret_key", "proxy-authorization", "Authorization", "azureSubscriptionKey", "tokenValue",
-    "next_page_token",
+    "next_page_token", "TOKENVALUE", "tokenvalue",
 ]  # fmt: skip
 HARMLESS = [
     "max_tokens", "token_count", "tokens", "tokenizer", "token_limit", "prompt_tokens", "keyword",
@@ -38,7 +38,7 @@ HARMLESS = [
     "eos_token", "pad_token", "eosToken", "refusal_token", "cost_per_token", "costPerToken",
     "time_to_first_token", "tokenization", "secretary", "api_keyword", "public_key", "author",
     "pass", "passage", "passages", "monkey", "k", "", "_", "chunk_size", "sort_key", "privacy",
-    "access", "api_base", "session", "λ", "question",
+    "access", "api_base", "session", "λ", "question", "PADTOKENVALUE",
 ]  # fmt: skip
 KEYS = [
     "sk-abc123def456", "sk-proj-Abcd_1234-efgh5678", "sk-ant-api03-abcdefgh", "sk-" + "a" * 20,
