@@ -9,7 +9,7 @@ from ragauge.codes import ExitCode
 from ragauge.metrics.metric import Metric
 from ragauge.model.labels import GOOD, LABELS
 from ragauge.model.metric_names import metric_label
-from ragauge.model.scores import MetricResult, QuestionResult, Scores, SliceResult
+from ragauge.model.scores import MetricResult, QuestionList, Scores, SliceResult
 from ragauge.model.verdict import GateResult, Verdict
 from ragauge.stats.intervals import Interval
 from ragauge.text import plain
@@ -159,7 +159,7 @@ def verdict_headline(verdict: Verdict) -> str:
     return f"{VERDICTS[verdict.status]}: {', '.join(names)}" if names else VERDICTS[verdict.status]
 
 
-def questions_needing_attention(scores: Scores) -> list[QuestionResult]:
+def questions_needing_attention(scores: Scores) -> QuestionList:
     """The questions that need attention, the worst labels first, each label in gold order.
 
     Where nothing was answered, that a question has no answer says nothing of it; what its hits
@@ -174,7 +174,12 @@ def questions_needing_attention(scores: Scores) -> list[QuestionResult]:
         if label not in fine or (silent and label not in GOOD and causes[place] is not None)
     ]
     bad.sort(key=lambda place: -LABELS.index(labels[place]))
-    return [scores.questions[place] for place in bad]
+    # Mostly the first few are shown: of a large gold set there may be hundreds of thousands.
+    return QuestionList(
+        [labels[place] for place in bad],
+        lambda index: scores.questions[bad[index]],
+        causes=[causes[place] for place in bad],
+    )
 
 
 def labelled(label: str, cause: str | None) -> str:
