@@ -182,3 +182,12 @@ def test_profiles_name_only_what_exists() -> None:
         assert set(profile.reports) | set(profile.reports.values()) <= set(registry.reports())
     for dialect in registry.dialects().values():
         assert dialect.profile in registry.profiles()
+
+
+@pytest.mark.parametrize("ks", [(3,), (1, 3, 5, 10), (10,)])
+def test_the_profile_all_has_the_usual_reciprocal_rank_at_any_k(ks: tuple[int, ...]) -> None:
+    selected = [chosen.id for chosen in registry.select(registry.profile("all").metrics, ks)]
+    assert selected.count("retrieval.mrr@10") == 1
+    assert [name for name in selected if name.startswith("retrieval.recall@")] == [
+        f"retrieval.recall@{k}" for k in ks
+    ]
