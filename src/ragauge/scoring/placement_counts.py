@@ -39,12 +39,18 @@ class PlacementCounts:
         details = self.details.get(question)
         if details is None or trace.error is not None:
             return
+        docs, by_offsets = self.docs, 0
         for hit in trace.hits:
+            if hit.placement is None and hit.spans and hit.doc in docs:
+                by_offsets += 1  # the usual case: it says all itself
+                continue
             self.counts[self._placement(hit, details)] += 1
             if hit.placement is not None and hit.path is not None and hit.doc is not None:
                 prefix = prefix_between(hit.path, hit.doc)
                 if prefix:
                     self.prefixes.add(prefix)
+        if by_offsets:
+            self.counts["offsets"] += by_offsets
 
     def take(self) -> dict[str, int]:
         """The counts so far; the next hit begins new ones."""
