@@ -70,7 +70,7 @@ class PlacementCounts:
         if hit.placement is not None:
             return hit.placement
         if not hit.spans:
-            return "no-corpus" if hit.text and not self.chunks else "no-text"
+            return "no-corpus" if hit.text else "no-text"
         is_other = any(self._is_other_name(name) for name in docs)
         return "other-name" if is_other else "offsets"
 
