@@ -13,8 +13,10 @@ import pytest
 from ragauge.files import ranges
 from ragauge.scoring import inputs
 from ragauge.scoring.engines import choose
-from tests.support.command import Folder, Outcome, Row
+from ragauge.scoring.score import score
+from tests.support.command import Folder, Outcome, Row, lines_of
 from tests.support.corpora import made
+from tests.support.html_pages import unpacked
 
 APPLES = (
     "# Äpfel\n\nÄpfel are picked in September, when the nights grow cold.\n\n"
@@ -407,3 +409,46 @@ def test_options_of_targets_are_refused_for_other_sides(folder: Folder) -> None:
         )  # fmt: skip
         assert outcome.exit_code == 2
         assert f"{option[0]}: --live trace.jsonl is no target" in outcome.err
+
+
+def test_delta_s_from_texts_does_not_keep_hits_from_their_places(
+    folder: Folder, corpus: str
+) -> None:
+    outcome = scored(
+        folder, corpus, traces(SHAPES["texts"]), "--embed", "hashing", "--embed-cache", "none",
+        "--store", "sqlite:///runs.db", "--run-id", "measured",
+    )  # fmt: skip
+    assert values(outcome) == EXPECTED
+    rescored = folder.run("rescore", "measured", "--store", "sqlite:///runs.db")
+    assert "unchanged" in rescored.out
+
+
+def test_traces_in_memory_are_placed_too(corpus: str, tmp_path: Path) -> None:
+    gold, trace = tmp_path / "gold.jsonl", tmp_path / "trace.jsonl"
+    gold.write_bytes(lines_of(GOLD))
+    trace.write_bytes(lines_of(traces(SHAPES["texts"])))
+    loaded = load.load_traces(str(trace))
+    scores = score(str(gold), loaded, corpus=corpus, profile="all", k=3)
+    assert (
+        round(scores.metrics["retrieval.recall@3"].value or 0, 4) == EXPECTED["retrieval.recall@3"]
+    )
+    assert scores.placing is not None
+    assert scores.placing.placed == {"text": 5}
+
+
+def test_a_page_shows_the_evidence_among_hits_that_are_texts(folder: Folder, corpus: str) -> None:
+    folder.write("gold.jsonl", GOLD)
+    folder.write("trace.jsonl", traces(SHAPES["texts"]))
+    outcome = folder.run(
+        "score", "gold.jsonl", "trace.jsonl", "--corpus", corpus, "--profile", "all",
+        "-o", "page.html",
+    )  # fmt: skip
+    assert outcome.exit_code == 0, outcome.err
+    rows = {
+        row["gold"]: row
+        for row in unpacked((folder.path / "page.html").read_text("utf-8"))["questions-0"]
+    }
+    start = INNER.index("served")
+    highlights = rows["gold.jsonl:2"]["attempts"][0]["hits"]["highlights"]
+    assert highlights == {"0": [[start, start + len("served on port 9090")]]}
+    assert "5 of 5 hits were placed" in (folder.path / "page.html").read_text("utf-8")

@@ -139,7 +139,7 @@ def test_what_is_not_shown_is_counted_once(guide: Folder) -> None:
     outcome = guide.run(*SCORE, "--corpus", "corpus", "-o", "page.html")
     assert outcome.exit_code == 0
     assert outcome.err == (
-        "warning: 6 of 10 hits were placed (by offsets 6); 4 have offsets outside their document\n"
+        "warning: 6 of 10 hits were placed (by offsets 6); 4 have offsets outside the document\n"
         "warning: no text is shown of 1 document: the corpus has other content than the run knows\n"
     )
     found = texts("page.html")

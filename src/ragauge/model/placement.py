@@ -16,15 +16,15 @@ PLACED: Mapping[str, str] = {
 """By what a hit was placed, in words."""
 
 UNPLACED: Mapping[str, str] = {
-    "no-corpus": "no place, and no corpus to look their text up in",
+    "no-corpus": "no place, and there is no corpus to look the text up in",
     "no-text": "no known id, no place and no text",
     "unknown-document": "a document that the corpus does not have",
     "other-name": "a document that gold names otherwise",
-    "offsets-elsewhere": "offsets outside their document",
+    "offsets-elsewhere": "offsets outside the document",
     "text-not-found": "a text that does not stand there",
     "ambiguous": "a name or a text that several places have",
 }
-"""Why a hit was not placed, in words that follow "have"."""
+"""Why hits were not placed, in words that follow "have"."""
 
 _CURES: Mapping[str, str] = {
     "no-corpus": "name the corpus with --corpus DIR (`ragauge corpus build` makes one), so that "
@@ -66,7 +66,10 @@ class Placing(Struct, frozen=True, kw_only=True):
 
     def reasons(self) -> str:
         """Why hits were not placed, each reason with its count."""
-        return "; ".join(f"{n} have {UNPLACED[reason]}" for reason, n in self.unplaced.items())
+        return "; ".join(
+            f"{n} {'has' if n == 1 else 'have'} {UNPLACED[reason]}"
+            for reason, n in self.unplaced.items()
+        )
 
     def sentences(self) -> list[str]:
         """What a reader of the scores should know."""
@@ -76,7 +79,8 @@ class Placing(Struct, frozen=True, kw_only=True):
         total = sum(self.placed.values()) + sum(self.unplaced.values())
         placed = ", ".join(f"{PLACED[how]} {n}" for how, n in self.placed.items())
         by = f" (by {placed})" if placed else ""
-        sentence = f"{sum(self.placed.values())} of {total} hits were placed{by}"
+        hits = "1 hit was" if total == 1 else f"{total} hits were"
+        sentence = f"{sum(self.placed.values())} of {hits} placed{by}"
         if self.unplaced:
             sentence += f"; {self.reasons()}"
         sentences = [sentence]

@@ -39,12 +39,18 @@ class PlacementCounts:
         details = self.details.get(question)
         if details is None or trace.error is not None:
             return
+        docs, by_offsets = self.docs, 0
         for hit in trace.hits:
+            if hit.placement is None and hit.spans and hit.doc in docs:
+                by_offsets += 1  # the usual case: it says all itself
+                continue
             self.counts[self._placement(hit, details)] += 1
             if hit.placement is not None and hit.path is not None and hit.doc is not None:
                 prefix = prefix_between(hit.path, hit.doc)
                 if prefix:
                     self.prefixes.add(prefix)
+        if by_offsets:
+            self.counts["offsets"] += by_offsets
 
     def take(self) -> dict[str, int]:
         """The counts so far; the next hit begins new ones."""
@@ -64,7 +70,7 @@ class PlacementCounts:
         if hit.placement is not None:
             return hit.placement
         if not hit.spans:
-            return "no-corpus" if hit.text and not self.chunks else "no-text"
+            return "no-corpus" if hit.text else "no-text"
         is_other = any(self._is_other_name(name) for name in docs)
         return "other-name" if is_other else "offsets"
 

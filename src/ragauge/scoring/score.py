@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ragauge import registry
 from ragauge.corpus.chunk_list import chunk_list_digest, load_chunks
-from ragauge.corpus.hit_placer import opened_place_index
+from ragauge.corpus.known_places import opened_place_index
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
 from ragauge.corpus.resolve import Resolver, block_chunks, refuse_moved

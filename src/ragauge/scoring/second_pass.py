@@ -450,7 +450,7 @@ class RereadRows:
         )
 
     def _trace(self, row: Trace | bytes) -> Trace | None:
-        return row if isinstance(row, Trace) else self.reducer.read(row)
+        return self.reducer.placed(row) if isinstance(row, Trace) else self.reducer.read(row)
 
     def _key(
         self,

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ragauge import registry
 from ragauge.corpus.chunk_list import read_chunks
-from ragauge.corpus.hit_placer import opened_placer
+from ragauge.corpus.known_places import opened_placer
 from ragauge.corpus.lookup import Lookup
 from ragauge.corpus.manifest import read_corpus
 from ragauge.corpus.resolve import Resolver, ResolveReport

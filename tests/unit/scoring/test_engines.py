@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -111,3 +113,10 @@ def test_another_job_replaces_the_first(engine: Engine, job: Job) -> None:
     fewer = replace(job, keys=only.keys)
     found = done(engine, Reduce(), fewer, ranges[::-1])
     assert sum(partial.unknown for partial in found) == len(QIDS) - 1
+
+
+@pytest.mark.slow
+def test_a_worker_imports_no_numpy() -> None:
+    """It starts in a third of the time without."""
+    code = "import ragauge.scoring.engines.worker_process, sys; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

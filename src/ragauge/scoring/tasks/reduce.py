@@ -86,7 +86,7 @@ class RangeReducer:
             or job.measured is not None
         )
         self.placer: HitPlacer | None = None
-        if job.places is not None and not job.stored:
+        if job.places is not None:
             quoted = any(details.quoted for details in job.keys.details.values())
             self.placer = HitPlacer(PlaceIndex(job.places), job.chunks, texts=quoted)
         self.placements = PlacementCounts(job.keys, job.chunks)
@@ -164,7 +164,7 @@ class RangeReducer:
         """Read a row in full once more; None for a bad line, which was counted before."""
         try:
             if self.job.stored:
-                return trace_of(data)
+                return self.placed(trace_of(data))
             trace = self.fast_in_full.trace(data, line, strip_citations=self.strip_citations)
             if trace is None:
                 trace = self.reader.trace(decode_row(data, cut=False, overlong=False), line)
