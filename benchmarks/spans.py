@@ -195,9 +195,8 @@ def main() -> None:
                 best[reader] = min(rounds)
             for reader, (seconds, peak) in best.items():
                 rate, ratio = asked.spans / seconds, best[kind][0] / seconds
-                print(
-                    f"| {path.name} | {size:.0f} | {reader} | {rate:,.0f} | {ratio:.2f} | {peak:.0f} |"
-                )
+                figures = (f"{rate:,.0f}", f"{ratio:.2f}", f"{peak:.0f}")
+                print(f"| {' | '.join((path.name, f'{size:.0f}', reader, *figures))} |")
 
 
 if __name__ == "__main__":
