@@ -73,7 +73,7 @@ slow: slow-fuzz slow-imports slow-docs slow-documents slow-live slow-scale slow-
 slow-fuzz: $(READY) ## properties and oracles with 20 times the examples, from a new seed
 	$(RUN) benchmarks/campaign.py fuzz --write docs/benchmarks.md
 
-slow-imports: $(READY) ## exports of other tools, read as they are (no campaign yet)
+slow-imports: $(READY) ## exports of other tools, made again with their newest versions (fetches 1 GB)
 	$(RUN) benchmarks/campaign.py imports
 
 slow-docs: $(READY) browser site ## every command of every page, and the site in a browser

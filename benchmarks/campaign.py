@@ -10,6 +10,7 @@ import hashlib
 import math
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -28,7 +29,9 @@ import interval_coverage as coverage
 from generate import Parameters, generate
 from page import write_sections
 from ragauge import gate, registry, score
+from ragauge.errors import RagaugeError
 from ragauge.files import ranges
+from ragauge.formats.imports.import_files import import_files
 from ragauge.model.report import View
 from ragauge.scoring.engines import choose
 from ragauge.stats.paired import permutation
@@ -36,6 +39,7 @@ from ragauge.stats.significance import mcnemar
 from table import grid, machine
 
 ROOT = Path(__file__).resolve().parents[1]
+FIXTURES = ROOT / "tests" / "fixtures" / "imports"
 RESAMPLES = 500  # enough for shares of thousands of simulations, and four times as fast
 _COUNTED = re.compile(r"(\d+) (passed|failed|errors?|skipped)")
 
@@ -174,6 +178,47 @@ def _permutation_differs(rng: np.random.Generator, n: int) -> bool:
     return p is not None and p < 0.05
 
 
+def imports(effort: float) -> int:
+    """Make the exports again with the newest libraries, and say where they carry something else."""
+    needed = runpy.run_path(str(FIXTURES / "make.py"))["REQUIREMENTS"]
+    rows, changed = [], 0
+    names = list(needed)
+    for name in names[: max(1, round(len(names) * effort))]:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch)
+            python = folder / "environment" / "bin" / "python"
+            newest = [requirement.partition("==")[0] for requirement in needed[name]]
+            for command in (
+                [sys.executable, "-m", "venv", str(folder / "environment")],
+                [str(python), "-m", "pip", "install", "-q", "--pre", *newest],
+                [str(python), str(FIXTURES / "make.py"), name, str(folder / "made")],
+            ):
+                done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+                if done.returncode:
+                    break
+            if done.returncode:
+                changed += 1
+                rows.append([name, "cannot be made", done.stderr.strip().rpartition("\n")[2][:80]])
+                continue
+            for made in sorted((folder / "made").iterdir()):
+                before, now = _carried(FIXTURES / made.name), _carried(made)
+                changed += before != now
+                rows.append([made.name, before, "the same" if before == now else now])
+    print(grid("lll", ("export", "traces, answers, errors; hits, ids, texts, scores", "now"), rows))
+    return int(changed > 0)
+
+
+def _carried(path: Path) -> str:
+    """What an export carries, in short."""
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            found = import_files([str(path)], f"{scratch}/traces.jsonl", "traces")
+        except RagaugeError as error:
+            return error.problems[0].message
+    traces = f"{found.rows}, {found.answers}, {found.errors}"
+    return f"{traces}; {found.hits}, {found.hit_ids}, {found.hit_texts}, {found.hit_scores}"
+
+
 def nothing(_: float) -> int:
     """Say that there is nothing to run."""
     print("no campaign yet")
@@ -211,7 +256,7 @@ def _git(*arguments: str) -> str:
 
 CAMPAIGNS = {
     "fuzz": fuzz,
-    "imports": nothing,  # exports of other tools, read as they are
+    "imports": imports,
     "docs": docs,
     "documents": documents,
     "live": nothing,  # a server under load

@@ -195,8 +195,8 @@ def main() -> None:
                 best[reader] = min(rounds)
             for reader, (seconds, peak) in best.items():
                 rate, ratio = asked.spans / seconds, best[kind][0] / seconds
-                figures = (f"{size:.0f}", reader, f"{rate:,.0f}", f"{ratio:.2f}", f"{peak:.0f}")
-                print(f"| {' | '.join((path.name, *figures))} |")
+                figures = (f"{rate:,.0f}", f"{ratio:.2f}", f"{peak:.0f}")
+                print(f"| {' | '.join((path.name, f'{size:.0f}', reader, *figures))} |")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def test_every_campaign_has_a_target() -> None:
     assert all(f" slow-{name}" in makefile.partition("\nslow: ")[2] for name in targets[1:])
 
 
-@pytest.mark.parametrize("name", ["imports", "live"])
+@pytest.mark.parametrize("name", ["live"])
 def test_a_campaign_without_content_says_so(name: str) -> None:
     assert campaign(name).endswith("\nno campaign yet\n")
 

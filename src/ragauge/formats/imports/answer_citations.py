@@ -24,6 +24,8 @@ def with_citations(row: Row) -> None:
         return
     if listed is not None or not isinstance(answer, str):
         return
+    if "[" not in answer and "【" not in answer:
+        return
     if citations_in(answer) is not None:  # `citations: [a, b]` is read wherever traces are
         return
     ids = [_hit_id(hit) for hit in row.get("hits") or ()]
