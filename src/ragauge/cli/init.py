@@ -10,7 +10,6 @@ import click
 
 from ragauge.cli.options import choice, write_new
 from ragauge.cli.streams import print_line, print_lines
-from ragauge.model.phrases import count
 
 if TYPE_CHECKING:
     from ragauge.formats.field_proposal import FileProposal
@@ -219,6 +218,8 @@ def _refuse_unusable(proposal: FileProposal) -> None:
 
 
 def _proposal_lines(proposal: FileProposal) -> Iterator[str]:
+    from ragauge.model.phrases import count
+
     noun = "gold set" if proposal.side == "gold" else "traces"
     if proposal.format is not None:
         yield f"{proposal.name}: {noun}, read as {proposal.format}: no [fields] needed"
