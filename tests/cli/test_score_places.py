@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ragauge.files import ranges
+from ragauge.formats.load import load_traces
 from ragauge.scoring import inputs
 from ragauge.scoring.engines import choose
 from ragauge.scoring.score import score
@@ -427,7 +428,7 @@ def test_traces_in_memory_are_placed_too(corpus: str, tmp_path: Path) -> None:
     gold, trace = tmp_path / "gold.jsonl", tmp_path / "trace.jsonl"
     gold.write_bytes(lines_of(GOLD))
     trace.write_bytes(lines_of(traces(SHAPES["texts"])))
-    loaded = load.load_traces(str(trace))
+    loaded = load_traces(str(trace))
     scores = score(str(gold), loaded, corpus=corpus, profile="all", k=3)
     assert (
         round(scores.metrics["retrieval.recall@3"].value or 0, 4) == EXPECTED["retrieval.recall@3"]
