@@ -23,6 +23,7 @@ TITLES = {
     "runner": "Asking a system, beside a bare loop",
     "versions": "Before and after the last large change",
     "slow-fuzz": "Campaign: properties and oracles with many examples",
+    "fuzz": "Campaign: broken input for every reader, parser and command",
     "slow-imports": "Campaign: exports of other tools",
     "slow-docs": "Campaign: every command of every page",
     "slow-documents": "Campaign: real documents, and changed ones",

@@ -474,6 +474,16 @@ def test_scores_that_fit_are_read(document: Row, data: st.DataObject) -> None:
     assert not said or "bands must not descend" in said or "in a slice" in said
 
 
+@pytest.mark.parametrize("change", [{"label": "GOOD"}, {"labels": {"GOOD": 1}}])
+def test_labels_are_those_that_are_read(document: Row, change: Row) -> None:
+    """One that nobody knows does not fit, and is an error where it is read."""
+    first, *others = document["questions"]
+    other = {**document, "questions": [{**first, **change}, *others]}
+    assert complaints("scores", other) != []
+    with pytest.raises(RagaugeError, match="has the label `GOOD`"):
+        from_document(json.dumps(other).encode(), "scores.json")
+
+
 def test_a_slice_with_a_metric_of_its_own_is_an_error_and_no_crash(document: Row) -> None:
     parts = {
         "type": {"table": {"n": 1, "metrics": {"no.such": {"value": 1, "n": 1, "interval": None}}}}

@@ -14,6 +14,7 @@ from ragauge.formats.schemas.descriptions import COMPARE_FIELDS, SCORES_FIELDS
 from ragauge.formats.schemas.parts import DIALECT, FLAG, NUMBER, TEXT, Schema, optional
 from ragauge.metrics.metric import Better
 from ragauge.model import comparison, scores
+from ragauge.model.labels import LABELS
 from ragauge.model.scores_document import LAYOUT
 from ragauge.model.verdict import Status
 
@@ -133,6 +134,9 @@ def scores_schema() -> Schema:
     body = of_struct(LAYOUT)
     counted = dict.fromkeys(_COUNTED, WHOLE)
     body["properties"] |= {"schema": {"const": scores.SCHEMA}, **counted, "verdict": VERDICT}
+    question = body["properties"]["questions"]["items"]["properties"]
+    question["label"] = {"enum": list(LABELS)}
+    question["labels"]["propertyNames"] = {"enum": list(LABELS)}
     return document(
         f"scores:{scores.SCHEMA.partition('/')[2]}",
         "ragauge scores document",
