@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,8 +49,14 @@ def json_text(document: object) -> str:
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
-def to_document(scores: Scores, verdict: Verdict, *, full: bool) -> dict[str, Any]:
-    """Everything that was measured and judged; `full` adds each question."""
+def to_document(
+    scores: Scores, verdict: Verdict, *, full: bool, raw_slices: bool = False
+) -> dict[str, Any]:
+    """Everything that was measured and judged; `full` adds each question.
+
+    With `raw_slices` each part of a slice is JSON already: of thousands of parts that takes a
+    tenth of the memory.
+    """
     tally = scores.tally
     document: dict[str, Any] = {
         "schema": SCHEMA,
@@ -65,7 +72,7 @@ def to_document(scores: Scores, verdict: Verdict, *, full: bool) -> dict[str, An
         "skipped": tally.gold_skipped + tally.trace_skipped,
         "counts": msgspec.to_builtins(tally),
         "metrics": {name: _metric(result) for name, result in scores.metrics.items()},
-        "slices": _slices(scores),
+        "slices": _slices(scores, _raw if raw_slices else None),
         "refusal_rules": scores.refusal_rules,
         "refusal_table": scores.confusion,
         "lambda": scores.states,
@@ -100,32 +107,40 @@ def _semantic(semantic: Semantic) -> dict[str, Any]:
     return document
 
 
-def _slices(scores: Scores) -> dict[str, Any]:
+def _slices(scores: Scores, pack: Callable[[object], object] | None) -> dict[str, Any]:
     """Each metric over each part: value, n and interval, where it has a value there."""
     return {
         dimension: {
-            name: {
-                "n": part.n,
-                "metrics": {
-                    metric: {
-                        "value": rounded(result.value),
-                        "n": result.n,
-                        "interval": rounded_pair(result.interval),
-                        "unrounded": _unrounded(result),
-                    }
-                    | (
-                        {}
-                        if result.detectable is None
-                        else {"detectable": rounded(result.detectable)}
-                    )
-                    for metric, result in part.metrics.items()
-                    if result.value is not None
-                },
-            }
+            name: _slice(part) if pack is None else pack(_slice(part))
             for name, part in parts.items()
         }
         for dimension, parts in scores.slices.items()
     }
+
+
+def _slice(part: SliceResult) -> dict[str, Any]:
+    metrics = {
+        name: _slice_metric(result)
+        for name, result in part.metrics.items()
+        if result.value is not None
+    }
+    return {"n": part.n, "metrics": metrics}
+
+
+def _slice_metric(result: MetricResult) -> dict[str, Any]:
+    entry = {
+        "value": rounded(result.value),
+        "n": result.n,
+        "interval": rounded_pair(result.interval),
+        "unrounded": _unrounded(result),
+    }
+    if result.detectable is not None:
+        entry["detectable"] = rounded(result.detectable)
+    return entry
+
+
+def _raw(part: object) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(part))
 
 
 def _unrounded(result: MetricResult) -> list[float | None]:

@@ -186,6 +186,10 @@ class PackedTexts(Sequence[str]):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[type[list[str]], tuple[list[str]]]:
+        """What is copied or pickled is a plain list: the bytes may be in a file of this process."""
+        return list, (list(self),)
+
     def reader(self) -> Callable[[int], str]:
         """What gives the text at a place, for many places."""
         start, buffer = self._block.start(self._name), self._block.buffer

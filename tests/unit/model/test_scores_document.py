@@ -12,8 +12,10 @@ import pytest
 from ragauge import gate, load_gold, load_traces, registry, score
 from ragauge.errors import RagaugeError
 from ragauge.formats import load
+from ragauge.model.gold import GoldItem
 from ragauge.model.scores import SCHEMA, Scores
-from ragauge.model.scores_document import from_document, rounded, to_document
+from ragauge.model.scores_document import from_document, json_text, rounded, to_document
+from ragauge.model.trace import Hit, Trace
 from tests.support.command import GOLD, TRACES, Folder, lines_of
 
 WRONG = {"qid": "A3", "retrieved_ids": ["p9"], "answer_json": {"claim": "No.", "citations": ["p9"]}}
@@ -208,3 +210,18 @@ def test_sets_from_memory_score_as_files_do(folder: Folder) -> None:
         found, gate(found), full=True
     )
     assert load.load_gold(gold).items[0].qid == "A1"
+
+
+def test_slices_that_are_json_already_are_the_same_bytes() -> None:
+    items = [
+        GoldItem(qid=f"q{number}", relevant=(f"guide{number % 2}#1",), type="fact")
+        for number in range(12)
+    ]
+    traces = [Trace(qid=item.qid, hits=(Hit("guide1#1"),)) for item in items]
+    scores = score(items, traces, profile="all")
+    assert any(part.metrics for parts in scores.slices.values() for part in parts.values())
+    verdict = gate(scores, "precision=0.8")
+    as_values, as_json = (
+        json_text(to_document(scores, verdict, full=True, raw_slices=raw)) for raw in (False, True)
+    )
+    assert as_values == as_json

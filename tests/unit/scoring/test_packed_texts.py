@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -113,6 +115,14 @@ def test_a_shared_block_travels_as_a_path_and_outlives_its_file() -> None:
         keys.block.share(stack)
         received = msgspec.msgpack.decode(msgspec.msgpack.encode(keys), type=GoldKeys)
         assert received.by_qid.last("question 999") == 999
+
+
+def test_a_pickled_copy_is_a_plain_list() -> None:
+    block = keys_of("a", "b").block
+    with ExitStack() as stack:
+        block.share(stack)
+        qids = PackedTexts(block, "qid")
+        assert pickle.loads(pickle.dumps(qids)) == copy.deepcopy(qids) == ["a", "b"]
 
 
 def test_without_room_for_a_file_the_bytes_travel(
