@@ -45,10 +45,11 @@ class GoldDetails(Struct, frozen=True, kw_only=True):
     """What must be known of an item whose evidence is more than ids.
 
     `doc` is the only document that the item names; `scope` are the documents in which the anchor
-    section is meant, none for any. `places` have spans; `wrong` are the negatives that are known
-    by a place or a quote. `judged` are the graded ids that are not relevant, false for those with a
-    grade outside the scale from 0 to the level, which trec_eval takes for not judged. `quoted` says
-    that some anchor has a quote and no spans; it is normalised here.
+    section is meant, none for any; `decoy_doc` is that of the decoy section, None for any. `places`
+    have spans; `wrong` are the negatives that are known by a place or a quote. `judged` are the
+    graded ids that are not relevant, false for those with a grade outside the scale from 0 to the
+    level, which trec_eval takes for not judged. `quoted` says that some anchor has a quote and no
+    spans; it is normalised here.
     """
 
     ids: tuple[str, ...] = ()
@@ -62,6 +63,7 @@ class GoldDetails(Struct, frozen=True, kw_only=True):
     negatives: tuple[str, ...] = ()
     wrong: tuple[Anchor, ...] = ()
     decoy: str | None = None
+    decoy_doc: str | None = None
     must_contain: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     quoted: bool = False
@@ -182,7 +184,10 @@ def gold_details_of(
     item: GoldItem, pieces: EvidencePieces, chunks: Chunks, options: Options, gold_name: str
 ) -> GoldDetails | None:
     """What must be known of an item beyond the ids of its evidence; None where that is nothing."""
-    negatives, decoy = item.negatives, item.decoy_section
+    negatives = item.negatives
+    decoy_doc, decoy = (
+        split_section(item.decoy_section) if item.decoy_section is not None else (None, None)
+    )
     counted = pieces.relevant[len(pieces.ids) :]
     places = tuple(
         a for a, counts in zip(pieces.anchors, counted, strict=True) if counts and a.spans
@@ -237,6 +242,7 @@ def gold_details_of(
         negatives=negatives,
         wrong=wrong,
         decoy=decoy,
+        decoy_doc=decoy_doc,
         must_contain=_folded(item.must_contain, options),
         forbidden=_folded(item.forbidden, options),
         judged=judged,

@@ -141,7 +141,9 @@ def is_negative(place: EvidencePlace, details: GoldDetails) -> bool:
     if place.id in details.negatives or any(is_relevant(place, anchor) for anchor in details.wrong):
         return True
     decoy, section = details.decoy, place.section
-    return decoy is not None and section is not None and lies_in(section, decoy)
+    if decoy is None or section is None or not lies_in(section, decoy):
+        return False
+    return details.decoy_doc is None or place.in_doc(details.decoy_doc)
 
 
 def refuse_mixed(place: EvidencePlace, unit: str) -> None:

@@ -181,3 +181,13 @@ def test_a_citation_in_another_document_has_no_distance(tmp_path: Path) -> None:
 def test_a_citation_without_a_document_still_has_its_distance(tmp_path: Path) -> None:
     gold = [{"qid": "q", "relevant": ["S.4.2.p.Bk001"], "anchor_section": "S.4.2"}]
     assert result(tmp_path, gold, citing("S.4.3.p.Bk009"), "citation.anchor_distance").value == 2.0
+
+
+@pytest.mark.parametrize(
+    ("decoy", "value"), [("a.md#S.4.3", 1 / 3), ("S.4.3", 2 / 3), ("b.md#S.4.3", 1 / 3)]
+)
+def test_a_decoy_section_may_name_its_document(tmp_path: Path, decoy: str, value: float) -> None:
+    gold = [{"qid": "q", "relevant": ["a.md#S.4.2.p.Bk001"], "decoy_section": decoy}]
+    hits = ["a.md#S.4.3.p.Bk001", "b.md#S.4.3.1.p.Bk001", "a.md#S.4.2.p.Bk001"]
+    found = result(tmp_path, gold, [{"qid": "q", "hits": hits}], "retrieval.negative@5")
+    assert found.value == pytest.approx(value)
