@@ -28,8 +28,9 @@ class LanguagePatterns(Struct, frozen=True, kw_only=True):
     """How a language declines. Patterns are searched in lower-case clauses.
 
     replaces   spellings that patterns need not know, as those of contractions, and the usual ones
-    stems      pieces of text of which every refusal has at least one: answers without any are not
-               looked at further, which costs a hundredth of the patterns
+    stems      pieces of text of which every refusal of more than a word has at least one: answers
+               and clauses without any are not looked at further, which costs a hundredth of the
+               patterns
     whole      short answers that are refusals as they stand, from their beginning to their end
     declines   the speaker declines, or an answer cannot be given
     lacks      the sources do not hold something
@@ -96,6 +97,8 @@ that long, but an answer may be, and it is an answer for what it says at both of
 
 
 ClauseKind = Literal["declines", "lacks", "aside", "says"]
+_SHORT = 24
+"""Up to this length a text may be a refusal of a word, such as "n/a", that is no stem."""
 _DECLINING = ("declines", "lacks")
 
 
@@ -151,13 +154,15 @@ class NaturalRefusals:
         return any(declines_as_a_whole(text, language) for language in self.languages)
 
     def _candidates(self, texts: Sequence[str]) -> list[int]:
-        """The places of the texts that have one of the stems.
+        """The places of the texts that have one of the stems, and of those that are short.
 
         To search one long text is far quicker than to search many short ones.
         """
-        joined = "\0".join(texts).replace("’", "'")
+        joined = "\0".join(texts)
+        if not joined.isascii():
+            joined = joined.replace("’", "'")
         ends = list(accumulate(len(text) + 1 for text in texts))
-        places: set[int] = set()
+        places = {place for place, text in enumerate(texts) if len(text) <= _SHORT}
         for stem in self._stems:
             place, at = 0, joined.find(stem)
             while at >= 0:
