@@ -114,7 +114,7 @@ def test_sources_read_the_token_alone(folder: Folder, profile: str) -> None:
     """Neither words nor flags, and a warning says what that hides."""
     golds = [{"qid": f"q{n}", "question": f"What is {n}?", "answerable": False} for n in range(5)]
     texts = ["not in context", DECLINING, "Nope.", "I don't know.", "It is 5."]
-    traces = [
+    traces: list[Row] = [
         {"qid": f"q{n}", "question": f"What is {n}?", "answer": text, "retrieved_ids": []}
         for n, text in enumerate(texts)
     ]
