@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib import import_module
 from itertools import accumulate
+from typing import Literal
 
 from msgspec import Struct
 
@@ -27,8 +28,9 @@ class LanguagePatterns(Struct, frozen=True, kw_only=True):
     """How a language declines. Patterns are searched in lower-case clauses.
 
     replaces   spellings that patterns need not know, as those of contractions, and the usual ones
-    stems      pieces of text of which every refusal has at least one: answers without any are not
-               looked at further, which costs a hundredth of the patterns
+    stems      pieces of text of which every refusal of more than a word has at least one: answers
+               and clauses without any are not looked at further, which costs a hundredth of the
+               patterns
     whole      short answers that are refusals as they stand, from their beginning to their end
     declines   the speaker declines, or an answer cannot be given
     lacks      the sources do not hold something
@@ -94,6 +96,9 @@ _MOST = 20_000
 that long, but an answer may be, and it is an answer for what it says at both of its ends."""
 
 
+ClauseKind = Literal["declines", "lacks", "aside", "says"]
+_SHORT = 24
+"""Up to this length a text may be a refusal of a word, such as "n/a", that is no stem."""
 _DECLINING = ("declines", "lacks")
 
 
@@ -111,7 +116,7 @@ class Clause(Struct, frozen=True):
     """A clause of an answer, and what it does: `declines`, `lacks`, `aside` or `says`."""
 
     text: str
-    kind: str
+    kind: ClauseKind
     turns: bool
     concludes: bool
     answers: bool
@@ -149,13 +154,15 @@ class NaturalRefusals:
         return any(declines_as_a_whole(text, language) for language in self.languages)
 
     def _candidates(self, texts: Sequence[str]) -> list[int]:
-        """The places of the texts that have one of the stems.
+        """The places of the texts that have one of the stems, and of those that are short.
 
         To search one long text is far quicker than to search many short ones.
         """
-        joined = "\0".join(texts).replace("’", "'")
+        joined = "\0".join(texts)
+        if not joined.isascii():
+            joined = joined.replace("’", "'")
         ends = list(accumulate(len(text) + 1 for text in texts))
-        places: set[int] = set()
+        places = {place for place, text in enumerate(texts) if len(text) <= _SHORT}
         for stem in self._stems:
             place, at = 0, joined.find(stem)
             while at >= 0:
@@ -191,55 +198,76 @@ def _plain(text: str, language: LanguagePatterns) -> str:
 
 
 def clauses(plain: str, language: LanguagePatterns) -> list[Clause]:
-    """The clauses of an answer, each with what it does."""
+    """The clauses of an answer, each with what it does; none where no clause declines."""
+    texts = _clause_texts(plain, language)
+    # Most answers with a stem in them are no refusals: this is all that is asked of them.
+    declining = [_declines(text, language) for text in texts]
+    if not any(declining):
+        return []
     parts: list[Clause] = []
     declined = False
+    for text, kind in zip(texts, declining, strict=True):
+        # Items of a list do what the sentence before the list does.
+        in_aside = bool(parts) and parts[-1].kind == "aside" and bool(_ITEM.match(text))
+        clause = _clause(text, kind, language, declined=declined, in_aside=in_aside)
+        declined = declined or clause.kind in _DECLINING
+        parts.append(clause)
+    return parts
+
+
+def _clause_texts(plain: str, language: LanguagePatterns) -> list[str]:
+    texts: list[str] = []
     for whole in _SENTENCE.split(plain):
         sentence = language.concedes.sub("", whole, 1)
         before = 0
         cuts = [match.start() for match in language.splits.finditer(sentence)]
         for cut in (*cuts, len(sentence)):
-            part = sentence[before:cut].strip(" ,;:–—")
+            text = sentence[before:cut].strip(" ,;:–—")
             before = cut
-            if not _WORD.search(part):
-                continue
-            # Items of a list do what the sentence before the list does.
-            in_aside = bool(parts) and parts[-1].kind == "aside" and bool(_ITEM.match(part))
-            clause = _clause(part, language, declined=declined, in_aside=in_aside)
-            declined = declined or clause.kind in _DECLINING
-            parts.append(clause)
-    return parts
+            if _WORD.search(text):
+                texts.append(text)
+    return texts
 
 
-def _clause(part: str, language: LanguagePatterns, *, declined: bool, in_aside: bool) -> Clause:
+def _declines(text: str, language: LanguagePatterns) -> ClauseKind | None:
+    """Whether a clause declines, or says what the sources lack."""
+    if not any(stem in text for stem in language.stems):
+        return None
+    if language.declines.search(text):
+        return "declines"
+    match = language.lacks.search(text)
+    lacks = match is not None and not language.unless.search(text, 0, match.end())
+    return "lacks" if lacks else None
+
+
+def _clause(
+    text: str,
+    kind: ClauseKind | None,
+    language: LanguagePatterns,
+    *,
+    declined: bool,
+    in_aside: bool,
+) -> Clause:
     """A clause with what it does; `declined`: one before it declines."""
-    supposes = language.supposes.match(part) is not None
-    answers = not supposes and language.answers.search(part) is not None
-    kind = "says"
+    supposes = language.supposes.match(text) is not None
+    answers = not supposes and language.answers.search(text) is not None
     if answers:
-        pass
-    elif supposes:
+        kind = "says"
+    elif supposes or (
+        kind is None
+        and (in_aside or language.opens.search(text) or (declined and language.asides.search(text)))
+    ):
         kind = "aside"
-    elif language.declines.search(part):
-        kind = "declines"
-    elif _lacks(part, language):
-        kind = "lacks"
-    elif in_aside or language.opens.search(part) or (declined and language.asides.search(part)):
-        kind = "aside"
-    if kind == "says" and language.results.match(part):
+    kind = kind or "says"
+    if kind == "says" and language.results.match(text):
         answers = True
     return Clause(
-        part,
+        text,
         kind,
-        language.turns.match(part) is not None,
-        language.concludes.match(part) is not None,
+        language.turns.match(text) is not None,
+        language.concludes.match(text) is not None,
         answers,
     )
-
-
-def _lacks(part: str, language: LanguagePatterns) -> bool:
-    match = language.lacks.search(part)
-    return match is not None and not language.unless.search(part, 0, match.end())
 
 
 def _declining(parts: Sequence[Clause]) -> bool:

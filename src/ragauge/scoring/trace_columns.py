@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping, Sequence
+from itertools import compress
 from operator import contains
 from struct import pack
 
@@ -282,18 +283,21 @@ class Reducer:
         One that contains a claim of its item or equals its reference is an answer, however it
         reads, unless the item is to be refused: then these say how.
         """
-        declining = bytearray(self.natural.find(texts))
-        if not any(declining):
-            return bytes(declining)
-        keys = self.keys
         if contained is None:
             contained = self._contained(questions, texts)
-        for place, declines in enumerate(declining):
+        keys = self.keys
+        # Those that contain a claim, as most answers of a good system do, need not be looked at.
+        places = [
+            place
+            for place, question in enumerate(questions)
+            if not contained[place] or question in keys.to_refuse
+        ]
+        declining = bytearray(len(texts))
+        found = self.natural.find([texts[place] for place in places])
+        for place in compress(places, found):
             question = questions[place]
-            if declines and question not in keys.to_refuse:
-                references = keys.references.get(question, ())
-                is_right = contained[place] or as_compared(texts[place]) in references
-                declining[place] = not is_right
+            references = () if question in keys.to_refuse else keys.references.get(question, ())
+            declining[place] = as_compared(texts[place]) not in references
         return bytes(declining)
 
     def _contained(self, questions: Sequence[int], texts: Sequence[str]) -> bytearray:

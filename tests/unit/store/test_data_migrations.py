@@ -102,6 +102,7 @@ def test_an_old_run_is_rescored_and_only_versions_have_changed(url: str) -> None
         run = run_store.find_run(store, "tuesday")
         before = run_store.run_scores(store, run)
         changes = run_store.rescore(store, run).changes
+        assert changes
         for change in changes:  # newer versions, the same numbers
             assert change.old is not None
             assert change.new is not None
