@@ -21,8 +21,8 @@ def _read_gold(files: Sequence[ForeignFile], _: ImportOptions, coverage: Coverag
             if "inputs" not in example:
                 coverage.note("rows that are no examples (passed over)")
                 continue
-            named = (example.get(name) for name in ("id", "inputs", "outputs", "metadata"))
-            yield gold_row(*named, coverage)
+            expected, metadata = example.get("outputs"), example.get("metadata")
+            yield gold_row(example.get("id"), example["inputs"], expected, metadata, coverage)
 
 
 FORMAT = ForeignFormat(
