@@ -295,6 +295,9 @@ class _SpanTree:
     def __init__(self, known: Sequence[_Record], by_id: dict[str, _Record]) -> None:
         self.known = known
         self.by_id = by_id
+        self.by_role: dict[str, list[_Record]] = {}
+        for record in known:
+            self.by_role.setdefault(record.facts.role, []).append(record)  # type: ignore[union-attr]
         tops = [record for record in known if self._known_above(record) is None]
         self.tops = tops or list(known[:1])  # spans can be each other's parents, if they lie
         self.main = next((top for top in self.tops if top.parent_id is None), self.tops[0])
@@ -319,13 +322,12 @@ class _SpanTree:
 
     def with_role(self, role: str) -> list[_Record]:
         """The spans that did something, by the time at which they ended."""
-        chosen = [record for record in self.known if record.facts.role == role]  # type: ignore[union-attr]
+        chosen = self.by_role.get(role, [])
         return sorted(chosen, key=_by_end) if len(chosen) > 1 else chosen
 
     def speaks(self) -> bool:
         """Whether somebody asked: a model wrote, or something holds the steps together."""
-        roles = {record.facts.role for record in self.known}  # type: ignore[union-attr]
-        return MODEL in roles or self.main.facts.role == CHAIN  # type: ignore[union-attr]
+        return MODEL in self.by_role or self.main.facts.role == CHAIN  # type: ignore[union-attr]
 
     def retrievals(self) -> list[_Record]:
         """The retrievals; of two spans for one of them, as LlamaIndex writes, the outer counts."""
