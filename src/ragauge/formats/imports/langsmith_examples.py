@@ -21,8 +21,8 @@ def _read_gold(files: Sequence[ForeignFile], _: ImportOptions, coverage: Coverag
             if "inputs" not in example:
                 coverage.note("rows that are no examples (passed over)")
                 continue
-            given, expected = example.get("inputs"), example.get("outputs")
-            yield gold_row(example.get("id"), given, expected, example.get("metadata"), coverage)
+            expected, metadata = example.get("outputs"), example.get("metadata")
+            yield gold_row(example.get("id"), example["inputs"], expected, metadata, coverage)
 
 
 FORMAT = ForeignFormat(

@@ -141,9 +141,10 @@ class TraceAssembler:
         self.file.flush()
         # Without a buffer: traces that overlap in time are read from here and there.
         with open(self.file.fileno(), "rb", buffering=0, closefd=False) as file:
+            stored = _RecordFile(file)
             for _, trace_id in ordered:
-                places = self.traces.pop(trace_id)[1:]
-                yield from self._assembled(trace_id, self._unique(_records(file, places)))
+                records = stored.records(self.traces.pop(trace_id)[1:])
+                yield from self._assembled(trace_id, self._unique(records))
 
     def _unique(self, records: Sequence[_Record]) -> dict[str, _Record]:
         """The spans by id. One that comes twice (sent again, or begun and ended) is one."""
@@ -258,20 +259,35 @@ class TraceAssembler:
         return row
 
 
-def _records(file: FileIO, places: Sequence[int]) -> list[_Record]:
-    """The records at some places; spans of one trace mostly stand together."""
-    sizes = [place & _LARGEST for place in places]
-    first, last = places[0] >> _SIZE_BITS, (places[-1] >> _SIZE_BITS) + sizes[-1]
-    file.seek(first)
-    if last - first == sum(sizes):
-        block = memoryview(file.read(last - first))
-        ends = accumulate(sizes)
-        return [_decode(block[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
-    records = []
-    for place, size in zip(places, sizes, strict=True):
-        file.seek(place >> _SIZE_BITS)
-        records.append(_decode(file.read(size)))
-    return records
+class _RecordFile:
+    """Reads records back: ahead where traces follow each other, else what is asked for alone."""
+
+    def __init__(self, file: FileIO) -> None:
+        self.file = file
+        self.start = 0
+        self.block = memoryview(b"")
+
+    def records(self, places: Sequence[int]) -> list[_Record]:
+        """The records at some places; spans of one trace mostly stand together."""
+        sizes = [place & _LARGEST for place in places]
+        first, last = places[0] >> _SIZE_BITS, (places[-1] >> _SIZE_BITS) + sizes[-1]
+        if last - first == sum(sizes):
+            block = self._taken(first, last - first)
+            ends = accumulate(sizes)
+            return [_decode(block[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+        return [
+            _decode(self._taken(place >> _SIZE_BITS, size))
+            for place, size in zip(places, sizes, strict=True)
+        ]
+
+    def _taken(self, first: int, size: int) -> memoryview:
+        offset = first - self.start
+        if offset < 0 or offset + size > len(self.block):
+            is_next = 0 <= offset <= len(self.block)
+            self.file.seek(first)
+            self.block = memoryview(self.file.read(max(size, _BUFFER) if is_next else size))
+            self.start, offset = first, 0
+        return self.block[offset : offset + size]
 
 
 def _citations_in(output: Any) -> list[CitedSource] | None:
@@ -295,6 +311,9 @@ class _SpanTree:
     def __init__(self, known: Sequence[_Record], by_id: dict[str, _Record]) -> None:
         self.known = known
         self.by_id = by_id
+        self.by_role: dict[str, list[_Record]] = {}
+        for record in known:
+            self.by_role.setdefault(record.facts.role, []).append(record)  # type: ignore[union-attr]
         tops = [record for record in known if self._known_above(record) is None]
         self.tops = tops or list(known[:1])  # spans can be each other's parents, if they lie
         self.main = next((top for top in self.tops if top.parent_id is None), self.tops[0])
@@ -319,13 +338,12 @@ class _SpanTree:
 
     def with_role(self, role: str) -> list[_Record]:
         """The spans that did something, by the time at which they ended."""
-        chosen = [record for record in self.known if record.facts.role == role]  # type: ignore[union-attr]
+        chosen = self.by_role.get(role, [])
         return sorted(chosen, key=_by_end) if len(chosen) > 1 else chosen
 
     def speaks(self) -> bool:
         """Whether somebody asked: a model wrote, or something holds the steps together."""
-        roles = {record.facts.role for record in self.known}  # type: ignore[union-attr]
-        return MODEL in roles or self.main.facts.role == CHAIN  # type: ignore[union-attr]
+        return MODEL in self.by_role or self.main.facts.role == CHAIN  # type: ignore[union-attr]
 
     def retrievals(self) -> list[_Record]:
         """The retrievals; of two spans for one of them, as LlamaIndex writes, the outer counts."""

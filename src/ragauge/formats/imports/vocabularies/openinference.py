@@ -76,23 +76,23 @@ def _hits(
     hits = []
     missing_id = False
     for fields in entries:
-        metadata: Any = fields.get("metadata")
-        if metadata is None:
-            metadata = {
-                name.removeprefix(_FLAT): value
-                for name, value in fields.items()
-                if name.startswith(_FLAT)
-            }
+        stated = fields.get("metadata")
+        if stated is not None:
+            metadata = documents.metadata_of(stated, notes)
         else:
-            metadata = documents.metadata_of(metadata, notes)
+            metadata = _flat_metadata(fields)
         hit_id, score = fields.get("id"), fields.get("score")
+        if hit_id is None and metadata:
+            hit_id = documents.metadata_id(metadata)
+        if score is None and metadata:
+            score = documents.metadata_score(metadata)
         hit = documents.make_hit(
             notes,
-            id=hit_id if hit_id is not None else documents.metadata_id(metadata),
-            doc=documents.metadata_doc(metadata),
-            score=score if score is not None else documents.metadata_score(metadata),
+            id=hit_id,
+            doc=documents.metadata_doc(metadata) if metadata else None,
+            score=score,
             text=fields.get("content"),
-            places=(metadata,),
+            places=(metadata,) if metadata else (),
         )
         missing_id = missing_id or "id" not in hit
         hits.append(hit)
@@ -108,6 +108,13 @@ def _hits(
         lost = lost or "perhaps some of the documents"
         lost = f"{lost} ({span.dropped} attributes were dropped)"
     return hits, lost
+
+
+def _flat_metadata(fields: dict[str, Any]) -> dict[str, Any]:
+    """The metadata of a document that Phoenix took apart."""
+    return {
+        name.removeprefix(_FLAT): value for name, value in fields.items() if name.startswith(_FLAT)
+    }
 
 
 class _Document(Struct, gc=False):
