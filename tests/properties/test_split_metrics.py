@@ -20,7 +20,6 @@ import pytest
 
 from ragauge import gate, load_gold, load_traces, score
 from ragauge.files import ranges
-from ragauge.formats import load
 from ragauge.model.scores import Scores
 from ragauge.model.scores_document import to_document
 from ragauge.model.trace import Trace
@@ -172,7 +171,7 @@ def _cut(patch: pytest.MonkeyPatch, range_bytes: int) -> None:
     """Cut files into ranges of about this many bytes, also where workers are counted."""
     plan = partial(ranges.plan, range_bytes=range_bytes)
     patch.setattr(inputs, "plan", plan)
-    patch.setattr(load, "plan", plan)
+    patch.setattr(ranges, "plan", plan)
     patch.setattr(choose, "RANGE_BYTES", range_bytes)
 
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from ragauge import score
 from ragauge.files import ranges
-from ragauge.formats import load
 from ragauge.scoring import inputs
 from ragauge.scoring import score as pipeline
 from ragauge.scoring.engines import choose
@@ -40,7 +39,7 @@ def _cut(patch: pytest.MonkeyPatch, range_bytes: int) -> None:
     """Cut files into ranges of about this many bytes."""
     plan = partial(ranges.plan, range_bytes=range_bytes)
     patch.setattr(inputs, "plan", plan)
-    patch.setattr(load, "plan", plan)
+    patch.setattr(ranges, "plan", plan)
     patch.setattr(choose, "RANGE_BYTES", range_bytes)
 
 
