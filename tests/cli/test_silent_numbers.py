@@ -10,6 +10,7 @@ import pytest
 
 import ragauge
 from ragauge.files import ranges
+from ragauge.model.trace import Trace
 from ragauge.scoring import inputs
 from ragauge.scoring.engines import choose, local
 from tests.support.command import Folder, Outcome, Row
@@ -508,6 +509,18 @@ def test_rows_in_memory_that_are_no_items_are_refused() -> None:
     assert "traces must be a path, or Trace values, got: list of dict" in str(error.value)
     with pytest.raises(ragauge.RagaugeError):
         ragauge.gate({"precision": 1.0})  # type: ignore[arg-type]
+
+
+def test_slips_in_memory_measure_nothing_either(folder: Folder) -> None:
+    folder.write("gold.jsonl", GOLD)
+    folder.write("trace.jsonl", MISSPELT_TRACES)
+    gold = ragauge.load_gold(folder.path / "gold.jsonl")
+    traces = ragauge.load_traces(folder.path / "trace.jsonl")
+    scores = ragauge.score(gold, traces, profile="all")
+    assert not scores.measured
+    assert any("did you mean `retrieved_ids`?" in warning for warning in scores.warnings)
+    found_nothing = [Trace(qid=item.qid, extra={"host": "x"}) for item in gold.items]
+    assert ragauge.score(gold, found_nothing, profile="all").measured
 
 
 # --- the same for any split ---

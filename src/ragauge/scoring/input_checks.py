@@ -154,7 +154,11 @@ def unmeasured_block(
     what is absent, so there only rows of which nothing is read measure nothing.
     """
     if fields is not None and not fields.read:
-        fields = None  # of rows in memory it is not known which fields they had
+        # Of rows in memory it is not known which fields they had; slips are.
+        says_something = totals.most_hits or totals.spoken or totals.errored
+        if not says_something and any(field.meant is not None for field in fields.unread):
+            return _nothing(_of_fields(fields))
+        fields = None
     if fields is not None and fields.is_mute and (fields.unread or not follows_source):
         return _nothing(_of_fields(fields))
     # Who chooses nothing but counts of the run has measured them.

@@ -403,8 +403,9 @@ def test_the_json_has_numbers_and_places(runs: Folder) -> None:
 
 
 def test_limit_cuts_the_list_and_says_so(folder: Folder) -> None:
-    folder.write("gold.jsonl", [item(qid, "e") for qid in "abc"])
-    folder.write("trace.jsonl", [said(qid, ["x"]) for qid in "abc"])
+    # One question is right, so that ids are those of the gold set.
+    folder.write("gold.jsonl", [*(item(qid, "e") for qid in "abc"), item("d", "x")])
+    folder.write("trace.jsonl", [*(said(qid, ["x"]) for qid in "abc"), said("d", ["x"], "x")])
     shown = folder.run("diagnose", "gold.jsonl", "trace.jsonl", "--limit", "2").out
     assert "look at (3)" in shown
     assert "... and 1 more; --limit shows more" in shown

@@ -26,11 +26,11 @@ def _text(view: View) -> str:
     warnings = [*markdown.warnings(scores, shortened), ""] if scores.warnings else []
     sections = [
         MarkdownSection(title="the verdict", head=opening),
+        section("the gates", markdown.gates(verdict, shortened)),
         section(
             "the warnings",
             folded(f"Warnings ({len(scores.warnings)})", warnings) if warnings else [],
         ),
-        section("the gates", markdown.gates(verdict, shortened)),
         section("the metrics", folded(f"Metrics ({len(listed_metrics)})", metrics)),
         section("the questions to look at", _questions(view)),
     ]
