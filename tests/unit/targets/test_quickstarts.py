@@ -38,10 +38,10 @@ EMBEDDING = '''
 import hashlib, re
 
 def vector(text):
-    """Words of a text in 128 places: deterministic, and good enough to find a page."""
-    numbers = [0.0] * 128
+    """Words of a text in 1024 places: deterministic, and good enough to find a page."""
+    numbers = [0.0] * 1024
     for word in re.findall(r"\\w+", text.lower()):
-        numbers[hashlib.md5(word.encode()).digest()[0] % 128] += 1.0
+        numbers[int.from_bytes(hashlib.md5(word.encode()).digest()[:2], "big") % 1024] += 1.0
     length = sum(number * number for number in numbers) ** 0.5 or 1.0
     return [number / length for number in numbers]
 '''
@@ -134,7 +134,7 @@ def assert_recall(outcome: Outcome, expected: float) -> None:
     document = json.loads(outcome.out)
     metric = document["metrics"].get(f"retrieval.recall@{K}")
     assert metric["value"] == round(expected, 4)
-    assert 0.2 < expected < 1.0  # a system that finds some and misses some
+    assert 0.0 < expected < 1.0  # a system that finds some and misses some
     assert "unplaced" not in document["placing"] or not document["placing"]["unplaced"]
 
 
