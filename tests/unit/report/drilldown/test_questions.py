@@ -313,7 +313,13 @@ golds = st.builds(
 @examples(25)
 @given(st.lists(st.tuples(golds, hits), min_size=1, max_size=12))
 def test_what_is_marked_is_what_was_counted(cases: list[tuple[GoldItem, list[Hit]]]) -> None:
-    """The shares of evidence and of negatives among the hits, counted by metrics and by marks."""
+    """The shares of evidence and of negatives among the hits, counted by metrics and by marks.
+
+    One hit more has a place: a run in which none has is not scored.
+    """
+    anchor = Anchor(doc="placed", spans=(Span(0, 9),))
+    item = GoldItem(qid="q", question="?", expect="answer", anchors=(anchor,))
+    cases = [*cases, (item, [Hit("placed", doc="placed", spans=(Span(0, 9),))])]
     gold = [replace(each, qid=f"q{i}", question=f"?{i}") for i, (each, _) in enumerate(cases)]
     traces = [Trace(qid=f"q{i}", hits=tuple(found)) for i, (_, found) in enumerate(cases)]
     metrics = {"gold": "retrieval.precision@10", "negative": "retrieval.negative@10"}
