@@ -196,8 +196,10 @@ def load_config(path: Path) -> Config:
 
 
 def _ignored_fields(fields: dict[str, Any]) -> tuple[str, ...]:
-    """What `[fields] ignore` lists."""
-    return msgspec.convert(fields.get("ignore", ()), tuple[str, ...])
+    """What `ignore` lists in `[fields]`, `[fields.gold]` and `[fields.traces]`."""
+    tables = [fields, *(fields[side] for side in ("gold", "traces") if side in fields)]
+    lists = (table.get("ignore", ()) for table in tables if isinstance(table, dict))
+    return tuple(name for names in lists for name in msgspec.convert(names, tuple[str, ...]))
 
 
 def _unusable(message: str, place: Place) -> RagaugeError:

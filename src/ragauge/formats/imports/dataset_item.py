@@ -45,7 +45,7 @@ def gold_row(item_id: Any, given: Any, expected: Any, metadata: Any, coverage: C
     if answer is not None and normalise(answer) == REFUSAL_TOKEN:
         row["answerable"] = False
     elif answer is not None:
-        row |= {"answerable": True, "references": [answer], "claims_any": [answer]}
+        row |= {"answerable": True, "reference_answers": [answer], "claims_any": [answer]}
         coverage.note(_WEAK)
     for name in _COPIED:
         if metadata.get(name) is not None:

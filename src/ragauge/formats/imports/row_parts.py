@@ -104,7 +104,7 @@ def expect_answers(item: Row, answers: Sequence[str], coverage: Coverage) -> Non
         item["answerable"] = False
         return
     item["answerable"] = True
-    item["references"] = answers
+    item["reference_answers"] = answers
     item["claims_any"] = answers
     coverage.note(WEAK_CLAIMS)
 

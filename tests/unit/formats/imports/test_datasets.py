@@ -61,7 +61,7 @@ def test_examples_of_langsmith_are_gold(folder: Folder) -> None:
             "qid": "e1",
             "question": "How hot?",
             "answerable": True,
-            "references": ["80 degrees"],
+            "reference_answers": ["80 degrees"],
             "claims_any": ["80 degrees"],
             "relevant": ["a", "b"],
             "type": "fact",

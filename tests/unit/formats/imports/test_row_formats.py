@@ -84,7 +84,7 @@ def test_ragas_rows_are_gold_too(tmp_path: Path, name: str) -> None:
         "question": LONG,
         "relevant": ["session.md#2"],
         "answerable": True,
-        "references": ["30 minutes after the last request"],
+        "reference_answers": ["30 minutes after the last request"],
         "claims_any": ["30 minutes after the last request"],
     }
     # The token of a refusal expects one; an empty list of ids is no evidence.
@@ -133,8 +133,8 @@ def test_a_list_of_messages_is_a_conversation(tmp_path: Path) -> None:
     items, _ = imported(tmp_path, source, "gold")
     assert [row["turn"] for row in items] == [0, 1]
     assert {row["qid"] for row in items} == {row["qid"] for row in traces}
-    assert "references" not in items[0]
-    assert items[1]["references"] == ["30 minutes after the last request"]
+    assert "reference_answers" not in items[0]
+    assert items[1]["reference_answers"] == ["30 minutes after the last request"]
     assert len(load_gold(source).items) == 2
 
 
@@ -153,7 +153,7 @@ def test_the_old_names_of_ragas(tmp_path: Path) -> None:
     assert coverage.format == "ragas rows"
     assert (trace["qid"], trace["answer"], len(trace["hits"])) == ("B1", "30 minutes.", 1)
     (item,), _ = imported(tmp_path, source, "gold")
-    assert item["references"] == ["30 minutes", "half an hour"]
+    assert item["reference_answers"] == ["30 minutes", "half an hour"]
 
 
 def test_rows_of_our_own_are_not_taken_for_ragas(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_goldens_of_deepeval_are_gold(tmp_path: Path, name: str) -> None:
         "relevant": [{"quote": "A session is valid for 30 minutes after the last request."}],
         "relevant_docs": ["session.md"],
         "answerable": True,
-        "references": ["30 minutes after the last request"],
+        "reference_answers": ["30 minutes after the last request"],
         "claims_any": ["30 minutes after the last request"],
     }
     # No context and no expected output: that may be a golden that nobody has filled in yet.
@@ -329,7 +329,7 @@ def test_ragchecker(tmp_path: Path) -> None:
         "answer": "Half an hour.",
     }
     (item,), _ = imported(tmp_path, source, "gold")
-    assert (item["qid"], item["references"]) == ("000", ["30 minutes"])
+    assert (item["qid"], item["reference_answers"]) == ("000", ["30 minutes"])
 
 
 def test_legalbench_rag(tmp_path: Path) -> None:
