@@ -72,7 +72,8 @@ def test_a_hit_has_the_text_at_its_place_with_its_evidence_lit(corpus: Path) -> 
 
 def test_a_block_is_known_by_its_id(corpus: Path) -> None:
     gold = item(anchors=(Anchor(doc="guide.md", spans=(Span(9, 15),)),))
-    (found, unknown) = hits(corpus, gold, Hit(FIRST), Hit("k7"))
+    placed = Hit("n", doc="sub/notes.txt", spans=(Span(0, 8),))  # else the run is not evaluable
+    (found, unknown, _) = hits(corpus, gold, Hit(FIRST), Hit("k7"), placed)
     assert found == Passage(
         id=FIRST, doc="guide.md", section="S.1", where="bytes 9-41", type="prose", text=RED,
         highlights=((0, 5),), marks=("document",),
@@ -162,7 +163,7 @@ def test_each_side_of_a_comparison_reads_the_version_that_it_knows(tmp_path: Pat
 def test_a_citation_outside_the_hits_has_its_text(corpus: Path) -> None:
     gold = item(anchors=(Anchor(doc="guide.md", spans=(Span(9, 15),)),))
     found = drilled(corpus, gold, Trace(
-        qid="q", hits=(Hit(LAST),),
+        qid="q", hits=(Hit(LAST), Hit("n", doc="sub/notes.txt", spans=(Span(0, 8),))),
         answer=Answer(citations=("c", LAST, FIRST), cited=(
             Citation("c", doc="guide.md", spans=(Span(9, 23),)), Citation(LAST), Citation(FIRST),
         )),
