@@ -354,7 +354,7 @@ RECIPES: dict[str, Recipe] = {
         "--profile", "all", gold=b'{"qid": "A1", "relevant": ["x"], "relevant": ["y"]}'
     ),
     "nothing-placed": scored(
-        "--profile", "all", gold=[{"qid": "A1", "relevant": [PLACE]}], trace=TRACES[:1]
+        "--profile", "all", *FULL, gold=[{"qid": "A1", "relevant": [PLACE]}], trace=TRACES[:1]
     ),
     "mixed-units": scored(
         gold=[{"qid": "A1", "relevant": [PLACE, {**PLACE, "unit": "char"}]}], trace=TRACES[:1]
@@ -392,7 +392,9 @@ RECIPES: dict[str, Recipe] = {
     "nothing-measured": scored(*FULL, trace=b""),
     "not-rows": scored(trace=b"qid,answer\nA1,yes\n"),
     "ids-never-match": scored("--profile", "all", *FULL, gold=MANY, trace=ELSEWHERE),
-    "no-places": scored("--profile", "all", *FULL, gold=PLACED, trace=ELSEWHERE),
+    "no-places": scored(
+        "--profile", "all", "--metrics", "citation.*", *FULL, gold=PLACED, trace=ELSEWHERE
+    ),
     "foreign-traces": scored("--profile", "all", *FULL, gold=MANY, trace=FOREIGN),
     "bug": _bug,
 }

@@ -42,7 +42,7 @@ def use_of(
         ("qID", "qid"),
         ("tag", "tags"),
         ("time", None),  # one letter off `type`, and another word
-        ("ground_truth", None),
+        ("gold_standard", None),
         ("title", None),
         ("x" * 10_000, None),
     ],

@@ -251,7 +251,6 @@ def test_reports_show_labels(folder: Folder, format_name: str) -> None:
         ("smoke", "precision=0.1", "precision", "answer.precision"),
         ("smoke", "chr=0.1", "chr", "citation.hit_rate_answerable"),
         ("all", "precision=0.1", "precision", "answer.precision"),
-        ("kb", "citation_coverage=0.1", "citation_coverage", "citation.resolved"),
     ],
 )
 def test_a_short_name_that_surprises_is_noted_once(

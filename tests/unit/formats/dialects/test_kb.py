@@ -506,7 +506,7 @@ def test_an_id_that_stands_twice_is_refused(folder: Folder) -> None:
     [
         "- id: q1\n  query: q?\n  expected_doc_ids: doc1: x\n",
         "- id: q1\n  query: q?\n  expected_doc_ids: [[doc1]]\n",
-        "- query: q?\n  expected_doc_ids: [doc1]\n",
+        "- id: q1\n  query: q?\n- query: r?\n  expected_doc_ids: [doc1]\n",
         "- id: q1\n  query: q?\n  expected_doc_ids: [doc1]\n  must_contain: 7\n",
         "- just text\n",
     ],

@@ -366,7 +366,7 @@ def test_a_profile_that_knows_the_token_alone_finds_no_other_rule(folder: Folder
 
 
 def test_an_error_is_no_refusal() -> None:
-    gold = GoldItem(qid="q", question="?", expect="refuse")
+    gold = GoldItem(qid="q", question="?", expect="answer", relevant=("a",))
     trace = Trace(qid="q", error="timeout", answer=Answer(claim="not in context"))
     found = attempt(gold, trace)
     assert (found.error, found.refusal) == ("timeout", None)
