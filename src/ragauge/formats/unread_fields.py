@@ -22,6 +22,7 @@ from ragauge.model.field_spellings import (
     GOLD_NAMES,
     GOLD_SPELLINGS,
     HIT_SPELLINGS,
+    IMPORT_NAMES,
     INDEX_NAMES,
     PERF_SPELLINGS,
     TRACE_NAMES,
@@ -46,7 +47,7 @@ _MOST_NAMES = 1000
 # source documents, and `k`, which targets write, are fields that a score has no use for.
 _ALSO_READ: Mapping[Side, frozenset[str]] = {
     "gold": frozenset((DRAFT, MIGRATED_TO)),
-    "trace": frozenset(("ts", "ok", "k")),
+    "trace": frozenset(("ts", "ok", "k", *IMPORT_NAMES)),
 }
 _HIT_NAMES = frozenset(name for names in HIT_SPELLINGS.values() for name in names)
 _HIT_NAMES |= {*PLACE_NAMES, *INDEX_NAMES, "id_prev"}
