@@ -116,6 +116,32 @@ def test_hits_that_are_texts(own: Folder) -> None:
     assert (fields["hits"], fields["hits.text"]) == ("docs", ".")
 
 
+def test_sentences_are_quotes_though_one_of_them_is_a_whole_hit(folder: Folder) -> None:
+    """Compared as ids, the first question would not be found: its hit says more than the sentence."""
+    folder.write(
+        "cases.csv",
+        "Prompt,Sentence\n"
+        "How long does a refund take?,Refunds arrive within 14 days.\n"
+        "Which plan has audit logs?,Audit logs come with the Enterprise plan.\n",
+    )
+    texts = {
+        "How long does a refund take?": ["Refunds arrive within 14 days. They go to the card."],
+        "Which plan has audit logs?": ["Other.", "Audit logs come with the Enterprise plan."],
+    }
+    log: list[Row] = [
+        {"asked": question, "docs": [{"src": "/srv/a.md", "body": text} for text in listed]}
+        for question, listed in texts.items()
+    ]
+    folder.write("log.jsonl", log)
+    assert folder.run("init", "cases.csv", "log.jsonl").exit_code == 0
+    config = load_config(folder.path / "ragauge.toml")
+    assert config.fields["gold"]["relevant.quote"] == "."
+    assert config.fields["traces"]["hits.text"] == "body"
+    scores = score("cases.csv", "log.jsonl", fields=config.fields, profile="all", k=(1, 2))
+    assert scores.metrics["retrieval.recall@1"].value == 0.5
+    assert scores.metrics["retrieval.recall@2"].value == 1.0
+
+
 def test_names_that_are_read_need_no_mapping(folder: Folder) -> None:
     folder.write("g.jsonl", [{"qid": "a", "question": "What is it?", "relevant": ["x"]}])
     folder.write("t.jsonl", [{"qid": "a", "hits": ["x"], "answer": "It."}])

@@ -439,6 +439,8 @@ def _parts(
 ) -> list[ProposedField]:
     """Where the entries of a list have their ids, texts and scores."""
     entries = [entry for value in values if isinstance(value, list) for entry in value]
+    if field == "relevant":  # a table has one sentence in a cell
+        entries += [value for value in values if isinstance(value, str) and value.strip()]
     objects = [entry for entry in entries if isinstance(entry, dict)]
     if not objects:
         texts = [entry for entry in entries if isinstance(entry, str)]
@@ -459,7 +461,8 @@ def _parts(
             continue
         candidates = _candidates(leaves, names, taken, is_list=False)
         reason = ""
-        if name == "id" and known is not None and known.evidence:
+        # A gold set that names evidence by its words has no ids to compare with.
+        if name == "id" and known is not None and _are_ids(sorted(known.evidence), None):
             shares = {
                 inner: len(
                     {text for value in inner_values for text in _texts(value)} & known.evidence
@@ -499,5 +502,7 @@ def _are_ids(texts: Sequence[str], known: _KnownValues | None) -> bool:
     if known is not None and known.evidence & set(texts):
         return True
     sample = texts[:200]
+    if not sample:
+        return False
     blanks = sum(text.count(" ") for text in sample) / len(sample)
     return blanks < 3 and sum(map(len, sample)) / len(sample) < _LONG_TEXT

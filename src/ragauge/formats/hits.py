@@ -133,8 +133,8 @@ def _identity(
         return place_name(doc, spans), True
     if text is not None and text.strip():
         return f"text={text_hash(text)}", True
-    hint = f"add one of {', '.join(HIT_SPELLINGS['id'])}"
-    raise wrong_type(path, "an id or an object with an id", value, hint)
+    hint = f"add one of {', '.join(HIT_SPELLINGS['id'])}, or a document with offsets, or a text"
+    raise wrong_type(path, "an id, or an object with an id, a place or a text", value, hint)
 
 
 def _spot(place: Row, doc: str) -> str:
