@@ -117,7 +117,7 @@ def test_hits_that_are_texts(own: Folder) -> None:
 
 
 def test_sentences_are_quotes_though_one_of_them_is_a_whole_hit(folder: Folder) -> None:
-    """Compared as ids, the first question would not be found: its hit says more than the sentence."""
+    """Compared as ids the first is not found: its hit says more than the sentence."""
     folder.write(
         "cases.csv",
         "Prompt,Sentence\n"
