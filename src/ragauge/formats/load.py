@@ -26,6 +26,7 @@ from ragauge.formats.imports.convert import converted_source
 from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.loaded import LoadedRows
 from ragauge.formats.renamed_rows import renamed_source
+from ragauge.formats.rows_in_memory import Rows, file_of_rows
 from ragauge.formats.traces import RowReader
 from ragauge.formats.trec.beir import is_beir, qrels_file
 from ragauge.formats.trec.lines import BadLine, BadLines
@@ -82,18 +83,21 @@ def open_source(
     fields: FieldMaps = NO_FIELDS,
     questions: Callable[[], Mapping[str, str]] | None = None,
 ) -> Source | None:
-    """The source behind a path; None for what is in memory. A BEIR folder is its judgements.
+    """The source behind a path or of rows in memory; None for values of our own.
 
-    A file of another tool is read as rows of our own; its traces are joined with the `questions`
-    of the gold set, which go from ids to texts and are looked up only then. The rows of a table,
-    and rows with field names of the user's own, have our names and types.
+    A BEIR folder is its judgements. A file of another tool is read as rows of our own; its traces
+    are joined with the `questions` of the gold set, which go from ids to texts and are looked up
+    only then. The rows of a table, and rows with field names of the user's own, have our names and
+    types.
     """
-    if not isinstance(given, str | os.PathLike):
-        return None
-    if os.path.isdir(given) and is_beir(given):
-        return stack.enter_context(opened(qrels_file(given)))
+    file = file_of_rows(stack, given, side)
+    if file is None:
+        if not isinstance(given, str | os.PathLike):
+            return None
+        if os.path.isdir(given) and is_beir(given):
+            return stack.enter_context(opened(qrels_file(given)))
+        file = stack.enter_context(unpacked(given))
     own = fields.gold if side == "gold" else fields.traces
-    file = stack.enter_context(unpacked(given))
     # Whoever says where their fields are knows the file better than its shape tells.
     if not own.entries:
         converted = converted_source(stack, file, side, questions=questions)
@@ -179,7 +183,7 @@ def values_of(given: object, kind: type[Value], name: str) -> tuple[Value, ...]:
     raise RagaugeError.of(
         "usage",
         f"{name} must be a path, or {kind.__name__} values, got: {what}",
-        hint="write the rows to a file, one JSON object a line, and give its path",
+        hint="give a path, a list of dicts, or a frame of pandas or polars",
     )
 
 
@@ -191,16 +195,30 @@ def read_traces(source: Source, choice: FormatChoice) -> LoadedRows:
     return _load(source, reader, reader.trace)
 
 
+def _not_readable(name: str, given: object) -> RagaugeError:
+    return RagaugeError.of(
+        "usage",
+        f"{name} must be a path or rows, got: {type(given).__name__}",
+        hint="give a path, a list of dicts, or a frame of pandas or polars",
+    )
+
+
 def load_gold(
-    path: PathLike, *, dialect: str = "auto", fields: FieldMaps | Mapping[str, Any] | None = None
+    path: PathLike | Rows,
+    *,
+    dialect: str = "auto",
+    fields: FieldMaps | Mapping[str, Any] | None = None,
 ) -> GoldSet:
-    """Read a gold set. Any bad row is an error that names all bad rows (up to 20).
+    """Read a gold set from a file or from rows in memory.
+
+    Any bad row is an error that names all bad rows (up to 20).
 
     `fields` says where your rows have our fields: `{"gold": {"relevant": "evidence[].id"}}`.
     """
     with ExitStack() as stack:
         source = open_source(stack, path, fields=as_field_maps(fields))
-        assert source is not None
+        if source is None:
+            raise _not_readable("the gold set", path)
         choice = choose(dialect, None, gold=source)
         loaded = read_gold(path, source, choice)
         loaded.stop_on_problems()
@@ -210,15 +228,21 @@ def load_gold(
 
 
 def load_traces(
-    path: PathLike, *, dialect: str = "auto", fields: FieldMaps | Mapping[str, Any] | None = None
+    path: PathLike | Rows,
+    *,
+    dialect: str = "auto",
+    fields: FieldMaps | Mapping[str, Any] | None = None,
 ) -> TraceSet:
-    """Read a trace file into memory. To score a large file, give `score` its path instead.
+    """Read traces into memory, from a file or from rows that are there.
+
+    To score a large file, give `score` its path instead.
 
     `fields` says where your rows have our fields: `{"answer": "response"}`.
     """
     with ExitStack() as stack:
         source = open_source(stack, path, "traces", fields=as_field_maps(fields))
-        assert source is not None
+        if source is None:
+            raise _not_readable("the traces", path)
         choice = choose(dialect, None, trace=source)
         loaded = read_traces(source, choice)
         loaded.stop_on_problems()

@@ -20,6 +20,7 @@ from ragauge.formats.detect import FormatChoice
 from ragauge.formats.gold import Locate
 from ragauge.formats.load import name_of, read_gold, read_traces, values_of
 from ragauge.formats.loaded import LoadedRows
+from ragauge.formats.rows_in_memory import Rows
 from ragauge.formats.trec.qrels import Qrels, read_qrels
 from ragauge.model.chunk import Chunk
 from ragauge.model.gold import GoldItem, GoldSet
@@ -37,8 +38,8 @@ from ragauge.scoring.tasks.pack import RowSerialiser, SerialisedRows, SerialiseR
 from ragauge.scoring.tasks.reduce import RangeReducer, hits_of, named_hits
 from ragauge.scoring.tasks.task import FindIds, NameHits, RangeTask, Reduce
 
-Gold = PathLike | GoldSet | Iterable[GoldItem]
-Traces = PathLike | TraceSet | Iterable[Trace]
+Gold = PathLike | GoldSet | Iterable[GoldItem] | Rows
+Traces = PathLike | TraceSet | Iterable[Trace] | Rows
 
 _TRACES_AT_ONCE = 2048
 _NO_PROBLEMS = LoadedRows([], [], 0)

@@ -97,7 +97,8 @@ def score(
 ) -> Scores:
     """Score traces against gold.
 
-    Files are streamed; sets and lists from memory are taken as they are. `metrics` replaces the
+    Files are streamed. Dicts, frames of pandas and polars, tables of Arrow and data sets are read
+    as the rows of a file; sets and values of our own are taken as they are. `metrics` replaces the
     profile's choice, `also` adds to it, and so do `gates` (or a function that makes them for the
     profile found), which are not judged here: `gate` decides.
     `count_repeats` looks for ids that stand twice among the hits of a trace, which takes time.
