@@ -141,7 +141,10 @@ def stats(effort: float) -> int:
     ]
     print(grid("lrrr", ("equal runs", "n", "share", "of the simulation"), rows))
     print(f"\n{draws:,} simulations each; p < 0.05 promises at most 0.05.")
-    low = [cell for cell in (*exact, *drawn) if cell.coverage < coverage.least(cell)]
+    # Of few runs a cell may be low by chance: four standard errors, and none of the usual number.
+    luck = 0.0 if runs >= 20_000 else 4 * (0.93 * 0.07 / runs) ** 0.5
+    low = [cell for cell in exact if cell.coverage < coverage.least(cell)]
+    low += [cell for cell in drawn if cell.coverage < coverage.least(cell) - luck]
     for cell in low:
         print(f"too low: {cell}")
     return int(bool(low))

@@ -108,7 +108,12 @@ PIN = ("gold", "pin", "placed.jsonl", "--corpus", "corpus", "--chunks", "chunks.
 NEGATIVES = ("gold", "negatives", *PIN[2:])
 MIGRATE = ("gold", "migrate", "placed.jsonl", "--map", "map.jsonl", "--corpus", "new")
 MOVE = ("traces", "migrate", "trace.jsonl", "--map", "map.jsonl")
+IMPORT = ("traces", "import", "trace.jsonl", "--gold", "gold.jsonl")
+
 SPARED = [
+    (IMPORT, "trace.jsonl", "export"),
+    (IMPORT, "gold.jsonl", "gold set"),
+    (("gold", "import", "gold.jsonl"), "gold.jsonl", "export"),
     (SHADOW, "trace.json", "live run"),
     (SHADOW, "trace.md", "shadow run"),
     (SHADOW, "gold.json", "gold set"),

@@ -164,4 +164,5 @@ def test_negatives_leave_the_dialect_of_a_real_set(work: Folder, releases: Relea
     run = ("gold", "negatives", "gold.jsonl", "--corpus", "old", "-o", "gold.jsonl")
     assert work.run(*run).exit_code == 0
     assert load_gold(work.path / "gold.jsonl").dialect == "kb"
-    assert sum(bool(item.negatives) for item in load_gold(work.path / "gold.jsonl").items) > 30
+    items = load_gold(work.path / "gold.jsonl").items
+    assert sum(bool(item.negative_places) for item in items) > 30

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import unquote
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://")
 _SEVERAL = ""
 """Stands for the documents of a name that several end with; no document is called so."""
 
@@ -80,5 +80,7 @@ def prefix_between(name: str, doc: str) -> str:
 
 def _parts(name: str) -> list[str]:
     """The parts of a path or an address, whatever separates them."""
-    path = _SCHEME.sub("", name.replace("\\", "/"), count=1)
+    path = name.replace("\\", "/")
+    if scheme := _SCHEME.match(path):
+        path = path[scheme.end() :]
     return [part for part in path.split("/") if part not in ("", ".")]

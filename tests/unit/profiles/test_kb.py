@@ -20,7 +20,7 @@ from tests.support.command import Folder, Outcome, Row
 SEVEN = (
     "retrieval.hit@1", "retrieval.hit@3", "retrieval.hit@5", "retrieval.hit@10",
     "retrieval.mrr@10", "retrieval.recall_doc@1", "retrieval.recall_doc@3",
-    "retrieval.recall_doc@5", "retrieval.recall_doc@10", "citation.resolved",
+    "retrieval.recall_doc@5", "retrieval.recall_doc@10", "citation.coverage",
     "answer.groundedness", "retrieval.empty", "refusal.correct",
 )  # fmt: skip
 
@@ -61,12 +61,13 @@ def measured(folder: Folder, golden: list[Row], results: list[Row], name: str) -
 
 
 def test_the_profile_measures_what_its_source_measures(folder: Folder) -> None:
-    """The seven, documents by rank, and what became of the run; no gate."""
+    """The seven, documents by rank, two in a stricter form, and what became of the run; no gate."""
     found = scores_of(folder, [query("q", expected_doc_ids=["d"])], [result("q")])
     others = [name for name in found.metrics if name not in SEVEN]
     assert set(SEVEN) <= found.metrics.keys()
     assert others == [
-        "retrieval.mrr_doc@10", "run.duplicate", "run.errored", "run.missing", "run.unknown",
+        "retrieval.mrr_doc@10", "citation.resolved", "answer.groundedness_labelled",
+        "run.duplicate", "run.errored", "run.missing", "run.unknown",
     ]  # fmt: skip
     assert found.k == (1, 3, 5, 10)
     assert registry.profile("kb").gates == {}
@@ -230,7 +231,10 @@ def test_an_error_is_a_miss_and_has_no_answer(folder: Folder) -> None:
 
 
 def test_all_strings_must_be_there_and_no_forbidden_one(folder: Folder) -> None:
-    """Right; one of two missing; a forbidden one; a refusal with strings; without strings: 1/4."""
+    """Right; one of two missing; a forbidden one; a refusal with strings; without strings: 2/5.
+
+    Who names no strings is satisfied by anything, as in the source; of those with strings, 1/4.
+    """
     strings = {"expected_doc_ids": ["d"], "must_contain": ["7", "days"], "forbidden": ["14"]}
     golden = [query(f"q{n}", **strings) for n in (1, 2, 3, 4)]
     golden.append(query("q5", expected_doc_ids=["d"]))
@@ -239,6 +243,8 @@ def test_all_strings_must_be_there_and_no_forbidden_one(folder: Folder) -> None:
         result(f"q{n}", said=answer(text, grounded=n != 4)) for n, text in enumerate(texts, 1)
     ]
     found = measured(folder, golden, results, "answer.groundedness")
+    assert (found.value, found.n, found.excluded) == (0.4, 5, {})
+    found = measured(folder, golden, results, "answer.groundedness_labelled")
     assert (found.value, found.n, found.excluded) == (0.25, 4, {"no-strings": 1})
 
 
@@ -284,7 +290,7 @@ def test_nothing_to_measure_is_null_with_the_reason(folder: Folder) -> None:
     assert reasons.keys() == set(SEVEN) - {"retrieval.empty"}
     assert reasons["retrieval.hit@1"] == "no-evidence"
     assert reasons["retrieval.recall_doc@1"] == "no-docs"
-    for name in ("citation.resolved", "answer.groundedness", "refusal.correct"):
+    for name in ("citation.coverage", "answer.groundedness", "refusal.correct"):
         assert reasons[name] == "no-answer"
     nobody = scores_of(folder, [query("q", expected_doc_ids=["d"])], []).metrics
     assert (nobody["retrieval.empty"].value, nobody["retrieval.empty"].reason) == (None, "missing")
@@ -358,7 +364,7 @@ def scored(folder: Folder, *options: str) -> Outcome:
         ("recall@1_doc", "retrieval.recall_doc@1", 0.0),
         ("recall@5_doc", "retrieval.recall_doc@5", 1.0),
         ("mrr_doc", "retrieval.mrr_doc@10", 0.5),
-        ("citation_coverage", "citation.resolved", 1.0),
+        ("citation_coverage", "citation.coverage", 1.0),
         ("groundedness", "answer.groundedness", 1.0),
         ("empty_result_rate", "retrieval.empty", 0.0),
         ("refusal_correctness", "refusal.correct", None),
@@ -369,7 +375,7 @@ def test_the_names_of_the_source_are_short_names(
 ) -> None:
     """In --metrics and in --gates."""
     chosen = scored(folder, "--metrics", name)
-    assert chosen.exit_code == 0, chosen.err
+    assert chosen.exit_code == (5 if value is None else 0), chosen.err
     metrics = json.loads(chosen.out)["metrics"]
     assert {each: found["value"] for each, found in metrics.items()} == {metric: value}
     gated = json.loads(scored(folder, "--gates", f"{name}=0.5").out)
