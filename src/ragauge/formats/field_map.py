@@ -301,6 +301,8 @@ class FieldMapper:
                 entries = _plain_value(row[name])
                 if isinstance(entries, str):
                     entries = self.open_list(entries)
+                if isinstance(entries, str) and map_entry.itself:  # one of which the map tells
+                    entries = [entries] if entries.strip() else []
                 if isinstance(entries, list):
                     row[name] = [*map(map_entry, entries)]
 
@@ -312,18 +314,29 @@ class FieldMapper:
             for head, parts in self.parts.items()
         }
         with_entries: set[str] = set()
+        with_lists: set[str] = set()
         for row in rows:
             waiting = [one for one in waiting if one.path is None or one.path.find(row) is MISSING]
             if any(inner.values()):
-                self._look_inside(row, inner, with_entries)
+                self._look_inside(row, inner, with_lists, with_entries)
             if not waiting and not any(inner.values()):
                 return []
-        # Where no list has an entry, nothing is known of the fields of entries.
-        unseen = [one for head, parts in inner.items() if head in with_entries for one in parts]
+        # Where no list has an entry, nothing is known of the fields of entries. Where there is not
+        # even a list, there is nothing that they could be in.
+        unseen = [
+            one
+            for head, parts in inner.items()
+            if head in with_entries or head not in with_lists
+            for one in parts
+        ]
         return [one.entry for one in (*waiting, *unseen)]
 
     def _look_inside(
-        self, row: Row, inner: dict[str, list[_Mapped]], with_entries: set[str]
+        self,
+        row: Row,
+        inner: dict[str, list[_Mapped]],
+        with_lists: set[str],
+        with_entries: set[str],
     ) -> None:
         own = {one.name: one for one in self.mapped}
         for head, parts in inner.items():
@@ -333,6 +346,8 @@ class FieldMapper:
                 for name in names
                 if name in own
             ] or [row.get(name) for name in names]
+            if any(listed is not None and listed is not MISSING for listed in lists):
+                with_lists.add(head)
             for listed in lists:
                 entries = self.open_list(listed) if isinstance(listed, str) else listed
                 for entry in entries if isinstance(entries, list) else ():

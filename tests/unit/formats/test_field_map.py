@@ -148,6 +148,18 @@ def test_a_part_of_hits_that_no_hit_has_is_an_error(tmp_path: Path) -> None:
     assert raised.value.code == "field-not-found"
 
 
+def test_a_part_of_a_list_that_no_row_has_is_an_error(tmp_path: Path) -> None:
+    """`relevant.quote` alone does not say where `relevant` is: nothing would have been read."""
+    path = tmp_path / "gold.jsonl"
+    path.write_text('{"qid": "A", "sentence": "So it is."}\n', encoding="utf-8")
+    with pytest.raises(RagaugeError) as raised:
+        load_gold(path, fields={"gold": {"relevant.quote": "sentence"}})
+    assert raised.value.code == "field-not-found"
+    fields = {"gold": {"relevant": "sentence", "relevant.quote": "."}}
+    (item,) = load_gold(path, fields=fields).items
+    assert [anchor.quote for anchor in item.anchors] == ["So it is."]
+
+
 def test_a_common_name_is_optional_in_gold(tmp_path: Path) -> None:
     """`--field qid=meta.key` is about the traces; this gold set has its ids as they are."""
     gold = written(tmp_path / "g.jsonl", [{"qid": "a", "question": "q"}])
