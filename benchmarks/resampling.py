@@ -265,7 +265,7 @@ def figures_table(figures: Sequence[Figure]) -> str:
             figure.what,
             names[figure.who],
             f"{figure.seconds:.2f}" if figure.who else "",
-            "" if figure.ratio is None else f"{figure.ratio:.3f}",
+            "" if figure.ratio is None else f"{figure.ratio:.2g}",
             f"{figure.peak_bytes / MEGABYTE:.0f}",
         )
         for figure in figures

@@ -138,7 +138,7 @@ def test_the_resampling_tables_have_each_contender(page: str) -> None:
     assert [row[1].split()[0] for row in rows[1:]] == ["ragauge", "plain"] * 4
     assert all(float(row[3]) > 0 and float(row[4]) > 0 for row in rows[1:])
     limits = [row[1] for row in table(text, "target")]
-    assert limits == ["< 2", "< 300", "< 2", "< 300"]  # bootstrap, then permutation
+    assert limits == ["< 2", "< 300", "< 2", "< 300"]  # intervals, then permutation
 
 
 @pytest.fixture(scope="module")
