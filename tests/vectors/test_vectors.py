@@ -15,6 +15,8 @@ from msgspec import Struct
 from ragauge import registry, score
 from ragauge.model.scores import Scores
 
+# All in one process: what was scored for one test, others ask about again.
+pytestmark = pytest.mark.xdist_group("vectors")
 HERE = Path(__file__).parent
 FEWEST = 5
 CLOSE = 1e-12

@@ -122,9 +122,9 @@ def test_a_run_shorter_than_forty_characters_or_half_says_nothing(tmp_path: Path
 @pytest.mark.parametrize("letter", ["a", "ab", "abcabd "])
 def test_texts_that_repeat_themselves_are_ambiguous_at_once(letter: str, tmp_path: Path) -> None:
     """Each entry of the table is the same here; nothing may be compared with everything."""
-    index = index_of(tmp_path, {"a.md": letter * 200_000})
-    assert index.find(letter * 50_000).ambiguous
-    for n in range(20):
+    index = index_of(tmp_path, {"a.md": letter * 60_000})
+    assert index.find(letter * 20_000).ambiguous
+    for n in range(10):
         assert index.find(f"{letter * 5_000}{n}!").place is None
         assert index.find(f"!{n}{letter * 400}{n}!").place is None
 

@@ -86,6 +86,8 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
     empty_context: Literal["unlabelled", "refuse"] = "unlabelled"
 
 
+_DEEPEST = 256
+
 ReadRows = Callable[[Sequence[ForeignFile], ImportOptions, Coverage], Iterator[Row]]
 """Yields rows of our own in an order that the files alone decide; counts what it passes over."""
 
@@ -125,6 +127,8 @@ def _decode_head(head: bytes) -> Any:
             break
         if token in (b"{", b"["):
             closers.append(b"}" if token == b"{" else b"]")
+            if len(closers) > _DEEPEST:  # no export is, and to copy all that are open takes time
+                return None
             pending_key = token == b"{"
             safe, safe_closers = match.end(), closers[:]
         elif token in (b"}", b"]"):
