@@ -7,6 +7,10 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 PYTEST := $(RUN) -m pytest
 PARALLEL := -n auto --dist loadgroup
+# The fast lane makes thousands of small files: in memory where there is a place for that, and
+# removed at once.
+IN_MEMORY := $(shell test -w /dev/shm && echo TMPDIR=/dev/shm)
+FORGETFUL := -o tmp_path_retention_policy=failed -o tmp_path_retention_count=1
 # The demo needs the package alone, not the 1 GB that its tests need.
 DEMO_VENV := .venv-demo
 DEMO_READY := $(DEMO_VENV)/.ready
@@ -57,7 +61,8 @@ types: $(READY) ## check types
 	$(RUN) -m mypy
 
 unit: $(READY) ## the fast lane, under a minute: source, vectors, one module at a time, nothing slow
-	RAGAUGE_TEST_EFFORT=0.2 $(PYTEST) $(PARALLEL) -m "not slow" tests/architecture tests/unit tests/vectors
+	$(IN_MEMORY) RAGAUGE_TEST_EFFORT=0.2 $(PYTEST) $(PARALLEL) $(FORGETFUL) -m "not slow" \
+	  tests/architecture tests/unit tests/vectors
 
 adapters: $(ADAPTERS_READY) ## the tests of the adapters, each against its real library
 	$(ADAPTERS_VENV)/bin/python -m pytest -q tests/unit/targets/test_adapters.py tests/unit/targets/test_quickstarts.py tests/unit/test_licences.py

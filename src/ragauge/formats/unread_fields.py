@@ -273,6 +273,8 @@ def _sampled_lines(source: Source) -> Iterator[bytes]:
             if row.strip():
                 yield row
         start = last = file.tell()
+        if start >= source.size:
+            return
         for number in range(SPREAD_ROWS):
             position = start + (source.size - start) * number // SPREAD_ROWS
             if position < last:

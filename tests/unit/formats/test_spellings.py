@@ -20,6 +20,7 @@ FAST_FIELDS = {*fast_rows._ROW_TYPES, *fast_rows._SHAPED}
 REPOSITORY = Path(__file__).parents[3]
 
 
+@pytest.mark.slow
 def test_every_path_reads_every_spelling(tmp_path: Path) -> None:
     """Fast, exact, in memory and stored: one trace; and one score, whatever the field is called."""
     assert spellings.disagreements(tmp_path) == []

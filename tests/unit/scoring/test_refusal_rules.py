@@ -196,6 +196,7 @@ def written(folder: Folder, *, odd: bool) -> Scores:
     )
 
 
+@pytest.mark.slow
 def test_both_paths_and_workers_agree(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows by columns, rows one by one, and rows in other processes give the same."""
     fast = written(folder, odd=False)

@@ -36,7 +36,10 @@ def test_p_values_by_hand(wins: int, losses: int, expected: float) -> None:
     assert mcnemar(wins, losses) == expected
 
 
-@pytest.mark.parametrize("sizes", [range(1, 40), (63, 64, 65, 200), (999, 1_000, 1_001)])
+@pytest.mark.parametrize(
+    "sizes",
+    [range(1, 40), (63, 64, 65, 200), pytest.param((999, 1_000, 1_001), marks=pytest.mark.slow)],
+)
 def test_every_split_is_the_exact_fraction(sizes: Sequence[int]) -> None:
     """The nearest float to twice the share of Pascal's row, below and above the switch."""
     for n in sizes:
