@@ -560,3 +560,45 @@ def test_workers_and_ranges_do_not_show(
     assert scored(folder, GOLD, traces, *options) == expected
     assert scored(folder, GOLD, traces, *options, "--workers", "2") == expected
     assert started == [2]
+
+
+# --- files by position ---
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ("gold.jsonl", "trace.jsonl"),
+        ("trace.jsonl", "--gold", "gold.jsonl"),
+        ("gold.jsonl", "--trace", "trace.jsonl"),
+    ],
+)
+@pytest.mark.parametrize("command", ["score", "validate"])
+def test_a_position_is_for_what_no_option_names(
+    folder: Folder, command: str, files: tuple[str, ...]
+) -> None:
+    folder.write(
+        "gold.jsonl", [{"qid": "q", "question": "?", "answerable": True, "relevant": ["a"]}]
+    )
+    folder.write("trace.jsonl", [{"qid": "q", "retrieved_ids": ["a"], "answer": "yes"}])
+    done = folder.run(command, *files, "--profile", "all")
+    assert done.exit_code == 0
+    assert ("1 trace scored" if command == "score" else "trace.jsonl: 1 trace") in done.out
+
+
+@pytest.mark.parametrize("command", ["score", "validate"])
+def test_no_file_is_left_unread(folder: Folder, command: str) -> None:
+    done = folder.run(command, "a.jsonl", "b.jsonl", "--gold", "c.jsonl")
+    assert done.exit_code == 2
+    assert "'b.jsonl' is one too many" in done.err
+
+
+def test_traces_of_no_gold_item_are_not_ok(folder: Folder) -> None:
+    folder.write(
+        "gold.jsonl", [{"qid": "q", "question": "?", "answerable": True, "relevant": ["a"]}]
+    )
+    folder.write("trace.jsonl", [{"qid": "other", "retrieved_ids": ["a"], "answer": "yes"}])
+    done = folder.run("validate", "gold.jsonl", "trace.jsonl")
+    assert done.exit_code == 5
+    assert "nothing-measured" in done.err
+    assert "ok\n" not in done.out

@@ -332,6 +332,18 @@ def whole_numbers(option: str, text: str | None) -> tuple[int, ...] | None:
         raise click.UsageError(f"{option} takes whole numbers, got {text!r}") from error
 
 
+def gold_and_trace(
+    files: Sequence[str], gold: str | None, trace: str | None
+) -> tuple[str | None, str | None]:
+    """Gold and traces by option or by position; a position is for what no option names."""
+    positions = iter(files)
+    gold = next(positions, None) if gold is None else gold
+    trace = next(positions, None) if trace is None else trace
+    if (spare := next(positions, None)) is not None:
+        raise click.UsageError(f"two files at most, GOLD and TRACE: {spare!r} is one too many")
+    return gold, trace
+
+
 class CommandOptions(SimpleNamespace):
     """The values of a command's options by their names, and what some of them come to together."""
 

@@ -18,6 +18,7 @@ from ragauge.cli.options import (
     embedding,
     finite,
     gates_from,
+    gold_and_trace,
     options,
     read_config,
 )
@@ -39,15 +40,10 @@ def _numbers(text: str | None) -> tuple[int, ...] | None:
         raise click.UsageError(f"--k takes whole numbers, got {text!r}") from error
 
 
-def _one(
-    option: str, flag: str, named: str | None, position: str | None, fallback: str | None
-) -> str:
-    if named is not None and position is not None:
-        raise click.UsageError(f"the {option} file is given twice: {named!r} and {position!r}")
-    path = named or position or fallback
+def _needed(option: str, path: str | None) -> str:
     if path is None:
         raise click.UsageError(
-            f"no {option} file: give {flag} FILE, or set `{option}` in ragauge.toml"
+            f"no {option} file: give --{option} FILE, or set `{option}` in ragauge.toml"
         )
     return path
 
@@ -227,11 +223,10 @@ def COMMAND(  # noqa: N802
     from ragauge.gates.judge import Tolerance
     from ragauge.scoring import score
 
-    if len(files) > 2:
-        raise click.UsageError(f"at most two files: GOLD and TRACE, got {len(files)}")
+    gold, trace = gold_and_trace(files, gold, trace)
     config = read_config(config_path)
-    gold = _one("gold", "--gold", gold, files[0] if files else None, config.gold)
-    trace = _one("trace", "--trace", trace, files[1] if len(files) > 1 else None, config.trace)
+    gold = _needed("gold", gold or config.gold)
+    trace = _needed("trace", trace or config.trace)
     spare_inputs(
         output_files(outputs),
         config,

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ragauge.cli.options import FIELD_OPTIONS, CommandOptions, options, say
+from ragauge.cli.options import FIELD_OPTIONS, CommandOptions, gold_and_trace, options, say
 from ragauge.cli.store_options import CONFIG_OPTION
 from ragauge.cli.streams import print_line, print_lines
 
@@ -39,12 +39,11 @@ def COMMAND(files: tuple[str, ...], **values: Any) -> int:  # noqa: N802
     from ragauge.model import phrases
     from ragauge.scoring.validate import validate
 
-    if len(files) > 2:
-        raise click.UsageError(f"at most two files: GOLD and TRACE, got {len(files)}")
     asked = CommandOptions(**values)
     config = asked.config
-    gold = asked.gold or (files[0] if files else config.gold)
-    trace = asked.trace or (files[1] if len(files) > 1 else config.trace if not files else None)
+    gold, trace = gold_and_trace(files, asked.gold, asked.trace)
+    if not files:
+        gold, trace = gold or config.gold, trace or config.trace
     if gold is None and trace is None:
         raise click.UsageError("name a gold set, a trace file, or both")
     corpus = asked.configured("corpus")

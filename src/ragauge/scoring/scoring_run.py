@@ -374,7 +374,10 @@ class ScoringRun:
         tally = msgspec.structs.replace(scores.tally, gold_skipped=0, trace_skipped=0)
         first = self.first_lines()
         cautions = self._cautions(scores.metrics, self._asked(), first)
-        return FilesTogether((*cautions, *self._findings(tally, first)), scores.blocks)
+        blocks = scores.blocks
+        if scores.unmeasured is not None and scores.unmeasured not in blocks:
+            blocks = (*blocks, scores.unmeasured)
+        return FilesTogether((*cautions, *self._findings(tally, first)), blocks)
 
     def _located(self) -> list[Problem]:
         first = self.first_lines()
