@@ -1,41 +1,53 @@
 """ragauge: deterministic metrics and gates for retrieval-augmented generation.
 
-from ragauge import gate, load_gold, load_traces, score
+from ragauge import compare, gate, load_gold, load_traces, score
 
 PYTEST_DONT_REWRITE: pytest would warn where this was imported before it.
 """
 
-# Nothing is imported here, not even `typing`: under `python -m ragauge` the current folder still
-# stands first on the path. `TYPE_CHECKING` is known to type checkers by its name.
+# `sys` is built in. Nothing else is imported here, not even `typing`: under `python -m ragauge` the
+# current folder still stands first on the path. `TYPE_CHECKING` is known to type checkers by name.
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ragauge.api.commands import compare, gate, keep_run, load_scores, score
+    from ragauge.api.results import ComparisonResult, ScoreResult, VerdictResult
     from ragauge.compare.compare import compare_runs
     from ragauge.errors import RagaugeError
     from ragauge.formats.load import load_gold, load_traces
-    from ragauge.gates.judge import gate
-    from ragauge.scoring.score import score
-    from ragauge.store.runs import keep_run, opened_store
+    from ragauge.store.runs import opened_store
 
 __version__ = "0.1.0"
 _HOMES = {
+    "ComparisonResult": "api.results",
     "RagaugeError": "errors",
+    "ScoreResult": "api.results",
+    "VerdictResult": "api.results",
+    "compare": "compare",
     "compare_runs": "compare.compare",
-    "gate": "gates.judge",
-    "keep_run": "store.runs",
+    "gate": "api.commands",
+    "keep_run": "api.commands",
     "load_gold": "formats.load",
+    "load_scores": "api.commands",
     "load_traces": "formats.load",
     "opened_store": "store.runs",
-    "score": "scoring.score",
+    "score": "api.commands",
 }
 __all__ = [
+    "ComparisonResult",
     "RagaugeError",
+    "ScoreResult",
+    "VerdictResult",
     "__version__",
+    "compare",
     "compare_runs",
     "gate",
     "keep_run",
     "load_gold",
+    "load_scores",
     "load_traces",
     "opened_store",
     "score",
@@ -44,12 +56,35 @@ __all__ = [
 
 def __getattr__(name: str) -> "Any":
     """Import the API when it is used, so that `ragauge --help` does not pay for it."""
-    if name in _HOMES:
+    if name in __all__:
         from importlib import import_module
 
-        return getattr(import_module(f"ragauge.{_HOMES[name]}"), name)
+        module = import_module(f"ragauge.{_HOMES[name]}")
+        return module if name == "compare" else getattr(module, name)
     raise AttributeError(f"module 'ragauge' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _ComparePackage(type(sys)):  # type: ignore[misc]
+    """`ragauge.compare`: the package of that name, and the function if it is called."""
+
+    def __call__(self, *args: "Any", **kwargs: "Any") -> "ComparisonResult":
+        """Compare run b with run a: see `ragauge.api.commands.compare`."""
+        from ragauge.api.commands import compare
+
+        return compare(*args, **kwargs)
+
+
+class _RootPackage(type(sys)):  # type: ignore[misc]
+    """The root: a package that is imported becomes an attribute of it, also one that is called."""
+
+    def __setattr__(self, name: str, value: "Any") -> None:
+        if name == "compare":
+            value.__class__ = _ComparePackage
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _RootPackage

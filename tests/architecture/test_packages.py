@@ -24,7 +24,7 @@ pytestmark = pytest.mark.xdist_group("source")  # parsing all of it takes a seco
 
 # A package may import what stands behind it, never what stands before it.
 ORDER = (
-    "__main__", "pytest_plugin", "testing",
+    "__main__", "pytest_plugin", "testing", "api",
     "cli", "report", "run", "diagnose", "compare", "targets", "store", "gates",
     "trust", "config", "scoring",
     "embed", "gold", "corpus", "formats", "registry", "model", "metrics", "stats",

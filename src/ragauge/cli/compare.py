@@ -234,7 +234,7 @@ def _file(
     """A file of scores as it is; a trace file as a run in a store of its own, gone at the end."""
     from ragauge.model import scores_document
 
-    if (asked.gold is None and asked.config.gold is None) or _holds_scores(name):
+    if (asked.gold is None and asked.config.gold is None) or holds_scores(name):
         return scores_document.load_scores(name)
     ks = whole_numbers("--k", asked.k) or asked.config.k or None
     gold = asked.configured("gold") or ""
@@ -244,7 +244,7 @@ def _file(
 _SCORES = re.compile(rb'"schema":\s*"ragauge\.scores/')
 
 
-def _holds_scores(name: str) -> bool:
+def holds_scores(name: str) -> bool:
     """Whether a file says that it holds scores; one that is not there is no trace file either.
 
     What is the profile's own stands before that. A trace cannot say it by chance: inside its texts

@@ -26,7 +26,7 @@ from ragauge.formats.imports.convert import converted_source
 from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.loaded import LoadedRows
 from ragauge.formats.renamed_rows import renamed_source
-from ragauge.formats.rows_in_memory import Rows, file_of_rows
+from ragauge.formats.rows_in_memory import Rows, file_of_rows, rereadable
 from ragauge.formats.traces import RowReader
 from ragauge.formats.trec.beir import is_beir, qrels_file
 from ragauge.formats.trec.lines import BadLine, BadLines
@@ -215,6 +215,7 @@ def load_gold(
 
     `fields` says where your rows have our fields: `{"gold": {"relevant": "evidence[].id"}}`.
     """
+    path = rereadable(path)
     with ExitStack() as stack:
         source = open_source(stack, path, fields=as_field_maps(fields))
         if source is None:
@@ -239,6 +240,7 @@ def load_traces(
 
     `fields` says where your rows have our fields: `{"answer": "response"}`.
     """
+    path = rereadable(path)
     with ExitStack() as stack:
         source = open_source(stack, path, "traces", fields=as_field_maps(fields))
         if source is None:

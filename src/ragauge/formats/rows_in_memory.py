@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -17,6 +17,7 @@ from ragauge.errors import RagaugeError
 from ragauge.files.open import UnpackedFile
 from ragauge.files.temporary_file import temporary_file
 
+T = TypeVar("T")
 NAMES = {"gold": "<gold>", "traces": "<traces>"}
 
 
@@ -30,6 +31,11 @@ class Frame(Protocol):
 
 Rows = Iterable[Mapping[str, Any]] | Frame
 """What is read as the rows of a file: dicts, a frame, a table of Arrow, a data set."""
+
+
+def rereadable(given: T) -> T | list[Any]:
+    """What was given, or a list of what an iterator yields: it may have to be looked at twice."""
+    return list(given) if isinstance(given, Iterator) else given
 
 
 def file_of_rows(stack: ExitStack, given: object, side: str) -> UnpackedFile | None:

@@ -26,6 +26,7 @@ from ragauge.files.ranges import Source
 from ragauge.formats.detect import FormatChoice, choose, cutoffs
 from ragauge.formats.field_map import NO_FIELDS, FieldMaps, as_field_maps
 from ragauge.formats.load import as_trec, gold_questions, name_of, open_source
+from ragauge.formats.rows_in_memory import rereadable
 from ragauge.formats.unread_fields import FieldUse, Side, field_use, field_use_of_extra
 from ragauge.gold.locate import locator
 from ragauge.model.chunk import Chunk
@@ -88,7 +89,7 @@ def score(
     chunks: PathLike | None = None,
     corpus: PathLike | None = None,
     options: Options = Options(),  # noqa: B008  (frozen)
-    hashes: bool = False,
+    hashes: bool = True,
     keep: Callable[[ScoredRun], None] | None = None,
     embed: Embedding | None = None,
     bands: Mapping[str, Bands] | None = None,
@@ -106,13 +107,14 @@ def score(
     such a list too, and which tells the section and type of chunks that lack them; quotes in gold
     files are looked up in it, and characters become bytes of it. `hashes` adds
     a hash of what each gold item says, by which a comparison notices items that were changed, and
-    the rank of its evidence.
+    the rank of its evidence; a gold set of very many items takes less memory without.
     `keep` is given all that a store needs, while the files are open. The result does not depend on
     `workers`. `embed` takes ΔS anew from texts; `bands` are those of embedders by their ids.
     `fields` says where the rows of files have our fields, as `[fields]` in `ragauge.toml`:
     `{"answer": "response", "hits": "sources[].id", "gold": {"relevant": "evidence"}}`.
     `ignore_fields` are fields of the files that nothing reads, and that nothing is said of.
     """
+    gold, traces = rereadable(gold), rereadable(traces)
     _one_of("missing", missing, ("count", "exclude"))
     _one_of("on_bad_line", on_bad_line, ("stop", "skip"))
     with opened_inputs(

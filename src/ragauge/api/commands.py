@@ -1,0 +1,359 @@
+"""The commands as functions of Python: `score`, `gate` and `compare`, of files or of memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import date
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeGuard
+
+from ragauge import registry
+from ragauge.api.results import (
+    ComparisonResult,
+    ScoreResult,
+    VerdictResult,
+    comparison_result,
+    score_result,
+    verdict_result,
+)
+from ragauge.codes import ExitCode
+from ragauge.compare import align
+from ragauge.compare import compare as comparing
+from ragauge.compare.common_gold import StoredRun
+from ragauge.config import load_gates
+from ragauge.errors import RagaugeError
+from ragauge.files.open import PathLike
+from ragauge.formats.rows_in_memory import rereadable
+from ragauge.gates import judge, parse
+from ragauge.gates.judge import Tolerance
+from ragauge.model import scores_document
+from ragauge.model.profile import Profile
+from ragauge.model.run import RunRecord
+from ragauge.model.scores import Scores
+from ragauge.model.verdict import Gate, Verdict, VerdictBlock, Waiver
+from ragauge.scoring import score as scoring
+from ragauge.scoring.inputs import Gold, ScoredRun, Traces
+from ragauge.store import runs as run_store
+
+P = ParamSpec("P")
+Gates = str | os.PathLike[str] | Mapping[str, Any] | Sequence[str] | Sequence[Gate]
+"""Gates: text, a table, a file of them, several texts, or values."""
+
+
+def _with_methods(function: Callable[P, Scores]) -> Callable[P, ScoreResult]:
+    """A function whose scores have the methods for Python."""
+
+    @wraps(function)
+    def scored(*args: P.args, **kwargs: P.kwargs) -> ScoreResult:
+        return score_result(function(*args, **kwargs))
+
+    scored.__annotations__ = {**function.__annotations__, "return": "ScoreResult"}
+    return scored
+
+
+score = _with_methods(scoring.score)
+keep_run = _with_methods(run_store.keep_run)
+
+
+def load_scores(path: PathLike) -> ScoreResult:
+    """Read scores that were saved: by `save`, or by `ragauge score --full -o FILE.json`."""
+    if not isinstance(path, str | os.PathLike):
+        message = f"saved scores are read from a path, got: {type(path).__name__}"
+        raise RagaugeError.of("usage", message, hint="give the path of a file")
+    return score_result(scores_document.load_scores(path))
+
+
+def gate(
+    scores: Scores | Traces,
+    gates: Gates | None = None,
+    *,
+    gold: Gold | None = None,
+    baseline: Scores | Traces | None = None,
+    allow_missing: bool = False,
+    allow_errored: bool = False,
+    allow_skipped: bool = False,
+    allow_empty: bool = False,
+    allow_no_baseline: bool = False,
+    allow_other_questions: bool = False,
+    waivers: Sequence[Waiver] = (),
+    today: date | None = None,
+    **options: Any,
+) -> VerdictResult:
+    """Judge scores, saved scores, or traces with their gold set, by gates.
+
+    `gates` may be text (`"precision>=0.80,refusal.over<=0.1"`), several of them, a table as in
+    `ragauge.toml`, or a file of gates: they go on top of the gates of the profile. Gate values
+    stand alone. With `gold`, traces are scored first, with `options` as `score` takes them. Gates
+    on a drop are judged against `baseline`, which is given in the same ways. Waivers are judged on
+    `today`, by the clock if it is not given.
+    """
+    table = _gates(gates)
+
+    def asked(profile: Profile, ks: Sequence[int]) -> list[Gate]:
+        return parse.merge(*_layers(table, profile, ks))
+
+    judged = _scores("scores", scores, gold, {**options, "gates": asked}, options)
+    other = None
+    if baseline is not None:
+        other = _scores("baseline", baseline, gold, {**options, "gates": asked}, options)
+    profile = registry.profile(judged.profile)
+    verdict = judge.judge(
+        judged,
+        asked(profile, judged.k),
+        source_rules=profile.follows_source,
+        whole_grid=profile.join.grid == "complete",
+        tolerance=Tolerance(
+            missing=allow_missing,
+            errored=allow_errored,
+            skipped=allow_skipped,
+            empty=allow_empty,
+            no_baseline=allow_no_baseline,
+            other_questions=allow_other_questions,
+        ),
+        waivers=_waivers(waivers),
+        today=date.today() if waivers and today is None else today,
+        baseline=other,
+    )
+    return verdict_result(verdict, judged)
+
+
+def _waivers(waivers: object) -> Sequence[Waiver]:
+    if isinstance(waivers, Sequence) and all(isinstance(waiver, Waiver) for waiver in waivers):
+        return waivers
+    message = f"waivers are a list of Waiver values, got: {_kind(waivers)}"
+    hint = "from ragauge.model.verdict import Waiver; or write them into ragauge.toml"
+    raise RagaugeError.of("usage", message, hint=hint)
+
+
+def _gates(gates: object) -> str | Mapping[str, Any] | Sequence[Gate] | None:
+    """Gates as text, as a table, or as values; several texts are one."""
+    if gates is None or isinstance(gates, Mapping):
+        return gates
+    if isinstance(gates, os.PathLike) or (isinstance(gates, str) and gates.endswith(".toml")):
+        return load_gates(Path(gates))
+    if isinstance(gates, str):
+        return gates
+    if isinstance(gates, Sequence) and not isinstance(gates, bytes):
+        if gates and all(isinstance(gate, str) for gate in gates):
+            return ",".join(gates)
+        if all(isinstance(gate, Gate) for gate in gates):
+            return gates
+    raise RagaugeError.of(
+        "usage",
+        f"gates are a text, a table, or a list of them, got: {_kind(gates)}",
+        hint='for example gates="recall@5>=0.8" or gates={"refusal.over": 0.1}',
+    )
+
+
+def _layers(
+    gates: str | Mapping[str, Any] | Sequence[Gate] | None, profile: Profile, ks: Sequence[int]
+) -> list[list[Gate]]:
+    own = parse.profile_gates(profile, ks)
+    if gates is None:
+        return [own]
+    if isinstance(gates, str):
+        return [own, parse.parse_items(gates, profile, ks)]
+    if isinstance(gates, Mapping):
+        return [own, parse.parse_table(gates, profile, ks, origin="gates")]
+    return [list(gates)]
+
+
+def _kind(value: object) -> str:
+    """What a value is, and what is in it, for messages."""
+    name = type(value).__name__
+    if isinstance(value, list | tuple) and value:
+        other = next((entry for entry in value if not isinstance(entry, type(value[0]))), value[0])
+        return f"{name} of {type(other).__name__}"
+    return name
+
+
+def _scores(
+    what: str, given: object, gold: object, options: Mapping[str, Any], said: Mapping[str, Any]
+) -> Scores:
+    """The scores that were given, that a file holds, or those of traces with their gold set."""
+    if isinstance(given, Scores):
+        scores: Scores = given
+    elif _is_path(given) and (gold is None or _holds_scores(given)):
+        scores = scores_document.load_scores(given)
+    elif gold is not None:
+        return scoring.score(rereadable(gold), rereadable(given), **options)  # type: ignore[arg-type]
+    else:
+        raise RagaugeError.of(
+            "usage",
+            f"{what} must be those of `score`, or a path, got: {_kind(given)}",
+            hint="give what `ragauge.score` returned, a file that was saved, or traces with gold=",
+        )
+    if said and gold is None:
+        raise RagaugeError.of(
+            "usage",
+            f"{', '.join(said)}: what was scored already takes no options of scoring",
+            hint="give traces and gold=, or leave the options out",
+        )
+    return scores
+
+
+def _is_path(given: object) -> TypeGuard[PathLike]:
+    return isinstance(given, str | os.PathLike)
+
+
+def _holds_scores(path: PathLike) -> bool:
+    from ragauge.cli.compare import holds_scores
+
+    return holds_scores(os.fspath(path))
+
+
+def compare(
+    a: Scores | Traces,
+    b: Scores | Traces,
+    *,
+    gold: Gold | None = None,
+    gates: Gates | None = None,
+    names: tuple[str, str] | None = None,
+    overlap: align.Overlap = "cumulative",
+    strict: bool = False,
+    chunks_a: PathLike | None = None,
+    chunks_b: PathLike | None = None,
+    allow_missing: bool = False,
+    allow_errored: bool = False,
+    allow_skipped: bool = False,
+    allow_no_baseline: bool = False,
+    allow_other_questions: bool = False,
+    workers: int | None = None,
+    **options: Any,
+) -> ComparisonResult:
+    """Compare run b with run a, question by question.
+
+    Each is the scores of `score`, a file of saved scores, or traces with their `gold` set: a path,
+    rows, a frame. Of traces, expected items are recognised by chunk id, span, quote or document,
+    whatever the chunking; scores are compared as they are. `gates` may be on drops (`max_drop`)
+    only. `names` are what the runs are called. `options` are those of `score`, for traces.
+    """
+    tolerance = Tolerance(
+        missing=allow_missing,
+        errored=allow_errored,
+        skipped=allow_skipped,
+        no_baseline=allow_no_baseline,
+        other_questions=allow_other_questions,
+    )
+    table, gold = _gates(gates), rereadable(gold)
+    called = _names(a, b, names)
+    options = {**options, "workers": workers}
+    with ExitStack() as stack:
+        one = _run(stack, "a", a, gold, called[0], {**options, "chunks": chunks_a})
+        other = _run(stack, "b", b, gold, called[1], {**options, "chunks": chunks_b})
+        if isinstance(one, StoredRun) and isinstance(other, StoredRun):
+            aligned = align.align(one, other, overlap=overlap, strict=strict, workers=workers)
+        elif strict or overlap != "cumulative":
+            message = "strict and overlap need runs with their hits, and scores hold none"
+            raise RagaugeError.of("usage", message, hint="give traces on both sides, with gold=")
+        else:
+            aligned = comparing.align_scores(one, other)
+        drops, verdict = _judged_drops(aligned, table, tolerance)
+        blocks = comparing.comparison_blocks(aligned, tolerance)
+        if blocks:
+            nothing = Verdict(status="pass", exit_code=ExitCode.PASS, gates=(), blocks=())
+            verdict = (verdict or nothing).blocked_by(blocks)
+        (run_a, config_a), (run_b, config_b) = (
+            comparing.describe_run(run, name)
+            for run, name in zip((one, other), called, strict=True)
+        )
+        comparison = comparing.compare(
+            aligned,
+            run_a,
+            run_b,
+            gated=[gate.metric for gate in drops],
+            config=(config_a, config_b),
+            verdict=verdict,
+        )
+    return comparison_result(comparison)
+
+
+def _names(a: object, b: object, names: object) -> tuple[str, str]:
+    if names is None:
+        return _name(a, "a"), _name(b, "b")
+    if (
+        isinstance(names, list | tuple)
+        and len(names) == 2
+        and all(isinstance(name, str) and name for name in names)
+    ):
+        return names[0], names[1]
+    message = f"names are those of the two runs, got: {names!r}"
+    raise RagaugeError.of("usage", message, hint='for example names=("before", "after")')
+
+
+def _name(run: object, letter: str) -> str:
+    """What a run is called: by its file, or by the letter of its side."""
+    if _is_path(run):
+        return os.fspath(run)
+    name = run.trace_name if isinstance(run, Scores) else "<"
+    return letter if name.startswith("<") else name
+
+
+def _run(
+    stack: ExitStack, side: str, given: object, gold: object, name: str, options: dict[str, Any]
+) -> StoredRun | Scores:
+    """Scores as they are; traces as a run in a store of its own, gone at the end."""
+    scored = isinstance(given, Scores) or (
+        _is_path(given) and (gold is None or _holds_scores(given))
+    )
+    if scored or gold is None:
+        said = {key: value for key, value in options.items() if value is not None}
+        return _scores(f"run {side}", given, None, options, {} if gold is not None else said)
+    from ragauge.cli.store_options import temporary_store
+
+    store = stack.enter_context(temporary_store())
+    return StoredRun(store, _stored(store, gold, rereadable(given), name, options))
+
+
+def _stored(
+    store: Any, gold: object, traces: object, name: str, options: Mapping[str, Any]
+) -> RunRecord:
+    blocks: list[VerdictBlock] = []
+    records: list[RunRecord] = []
+
+    def keep(run: ScoredRun) -> None:
+        unmeasured = run.scores.unmeasured
+        if unmeasured is not None:
+            blocks.append(unmeasured)
+            return
+        description = run_store.RunDescription(run_id=name, created_at="", is_file=True)
+        records.append(run_store.store_run(store, run, description))
+
+    scoring.score(gold, traces, keep=keep, **{"intervals": False, **options})  # type: ignore[arg-type]
+    if not records:
+        message = f"nothing was measured of {name}: {blocks[0].message}"
+        hint = "compare one id and the fields of the traces with those of the gold set"
+        raise RagaugeError.of(blocks[0].code, message, hint=hint)
+    return run_store.find_run(store, name)
+
+
+def _judged_drops(
+    aligned: align.Aligned,
+    gates: str | Mapping[str, Any] | Sequence[Gate] | None,
+    tolerance: Tolerance,
+) -> tuple[list[Gate], Verdict | None]:
+    """The gates on a drop, and their verdict, if there are any; others are judged by `gate`."""
+    scores = aligned.b
+    profile = registry.profile(scores.profile)
+    every = parse.merge(*_layers(gates, profile, scores.k))
+    stray = [
+        gate.name for gate in every if not gate.is_drop and not gate.origin.startswith("profile ")
+    ]
+    if stray:
+        message = f"a comparison judges gates on a drop only, got: {', '.join(stray)}"
+        hint = 'write {"recall@5": {"max_drop": 0.02}}; `ragauge.gate` judges one run'
+        raise RagaugeError.of("usage", message, hint=hint)
+    drops = [gate for gate in every if gate.is_drop]
+    if not drops:
+        return [], None
+    return drops, judge.judge(
+        scores,
+        drops,
+        source_rules=profile.follows_source,
+        whole_grid=profile.join.grid == "complete",
+        tolerance=tolerance,
+        baseline=aligned.a,
+    )
