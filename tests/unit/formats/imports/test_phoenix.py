@@ -54,6 +54,7 @@ EXPECTED = {
     "latency_ms": 3.6,
     "perf": {"t_retrieve_ms": 1.0},
     "trace_id": "1fddc8046b5060b855df64b04a19eaeb",
+    "span_id": "f632cc0a29f87c57",
 }
 
 
