@@ -22,6 +22,7 @@ from ragauge.formats.imports import documents, payload
 from ragauge.formats.imports.api_citations import CitedSource, cited_hits, references_in
 from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ImportOptions, Row
+from ragauge.formats.imports.json_file import iso_time
 from ragauge.formats.imports.span import CHAIN, MODEL, RERANKER, RETRIEVER, SpanFacts, TraceSpan
 from ragauge.formats.imports.vocabulary import Vocabulary
 from ragauge.formats.rerank_stages import at_first_stage
@@ -250,6 +251,8 @@ class TraceAssembler:
         if error is not None:
             row["error"] = redacted(error)
         main = trace.main
+        if (time := iso_time(main.start)) is not None:
+            row["ts"] = time
         if main.end > main.start:
             row["latency_ms"] = (main.end - main.start) / 1e6
         spent = sum(max(0, record.end - record.start) for record in retrievals)

@@ -46,6 +46,7 @@ EXPECTED = {
     "session": "s-1",
     "build": "v7",
     "index_hash": "h",
+    "ts": "2026-11-16T10:00:00Z",
     "trace_id": "t1",
 }
 
