@@ -50,6 +50,10 @@ bad-model: the model of an embedder is not the one that is expected
 embedder-failed: an embedder could not make its vectors
     The server did not answer, refused, or answered something else than vectors. What was made
     before is in the cache, so the same command goes on from there.
+not-sent: a service did not take all results
+    `traces annotate --send` counts what the service took and refused, and why. A service that is
+    busy or stumbles is asked again for a while. What was taken is not sent twice by repeating the
+    command: ids are made of the trace and the name of the result, and replace what is there.
 bad-target: a target cannot be asked at all
     A target is python:module:function, http://..., command:PROGRAM, or what a plugin brings. The
     function, program or option that is named must be there; what goes wrong with single questions

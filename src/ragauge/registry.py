@@ -1,7 +1,7 @@
 """Finds components in their folders and in entry points, so that no second list exists.
 
-A component module exports one constant: METRICS, DIALECT, FORMAT, VOCABULARY, REPORT, STORE,
-PARSER, TARGET, EMBEDDER or COMMAND.
+A component module exports one constant: METRICS, DIALECT, FORMAT, VOCABULARY, REPORT,
+ANNOTATOR, STORE, PARSER, TARGET, EMBEDDER or COMMAND.
 """
 
 from __future__ import annotations
@@ -119,6 +119,12 @@ def reports() -> dict[str, Report]:
 def comparisons() -> dict[str, ComparisonReport]:
     """All reports of comparisons by name."""
     return _by_name("report.comparison", "REPORT", "comparisons")
+
+
+@cache
+def annotators() -> dict[str, Any]:
+    """All services that show results beside traces; their type is that of `report.annotations`."""
+    return _by_name("report.annotations", "ANNOTATOR", "annotators")
 
 
 @cache

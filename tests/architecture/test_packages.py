@@ -44,6 +44,7 @@ COMPONENTS = {
     "formats.imports": "FORMAT",
     "formats.imports.vocabularies": "VOCABULARY",
     "metrics": "METRICS",
+    "report.annotations": "ANNOTATOR",
     "report.comparison": "REPORT",
     "report.scores": "REPORT",
     "store.databases": "STORE",

@@ -170,7 +170,8 @@ def test_what_a_reranker_changed_is_printed(folder: Folder) -> None:
     folder.write("gold.jsonl", GOLD)
     done = folder.run("traces", "import", "spans.json", "-o", "t.jsonl", "--gold", "gold.jsonl")
     lines = [line.split() for line in done.out.splitlines()]
-    assert ["reranked", "before", "after", "change", "n"] in lines
+    assert ["reranked", "first", "last", "change", "better", "worse", "n"] in lines
     # Q1: b from rank 2 to 1; Q2: c from rank 3 to 2.
-    assert ["retrieval.recall@1", "0.0000", "0.5000", "+0.5000", "2"] in lines
-    assert ["retrieval.mrr@10", "0.4167", "0.7500", "+0.3333", "2"] in lines  # 1/2 1/3; 1 1/2
+    assert ["retrieval.recall@1", "0.0000", "0.5000", "+0.5000", "1", "0", "2"] in lines
+    # 1/2 and 1/3, then 1 and 1/2
+    assert ["retrieval.mrr@10", "0.4167", "0.7500", "+0.3333", "2", "0", "2"] in lines

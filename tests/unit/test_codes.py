@@ -267,11 +267,21 @@ def _bad_model(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
 
 def _embedder_failed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     """Nothing listens at the address; it is not worth waiting for."""
-    monkeypatch.setattr("ragauge.embed.embedders.openai.time.sleep", lambda _: None)
+    monkeypatch.setattr("ragauge.files.http_retries.time.sleep", lambda _: None)
     monkeypatch.setenv("RAGAUGE_EMBED_BASE", "http://127.0.0.1:1/v1")
     hits = [{"id": "p1#2", "text": "X rejects null keys."}]
     row = {"qid": "A1", "question": "Does X support null keys?", "topk": hits}
     return folder.score([row], "--embed", "openai:any", "--embed-cache", "none", gold=GOLD[:1])
+
+
+def _not_sent(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    """Nothing listens at the address of the service."""
+    monkeypatch.setattr("ragauge.files.http_retries.time.sleep", lambda _: None)
+    folder.write("gold.jsonl", GOLD)
+    folder.write("trace.jsonl", [{**TRACES[0], "trace_id": "t", "span_id": "s"}])
+    folder.run("score", "gold.jsonl", "trace.jsonl", "--full", "-o", "json:scores.json")
+    send = ("--to", "phoenix", "--send", "--host", "http://127.0.0.1:1")
+    return folder.run("traces", "annotate", "scores.json", *send)
 
 
 def _named_in_file(text: str) -> Recipe:
@@ -305,6 +315,7 @@ FOREIGN = [{"qid": str(n), "q": "Reset my password", "hits": [f"c{n}"]} for n in
 RECIPES: dict[str, Recipe] = {
     "bad-model": _bad_model,
     "embedder-failed": _embedder_failed,
+    "not-sent": _not_sent,
     "lexical-embedder": scored(*LEXICAL_GATE, *FULL, trace=LEXICAL, gold=GOLD[:1]),
     "bad-target": _bad_target,
     "host-not-allowed": _named_in_file('target = "http://example.com/ask"'),

@@ -15,6 +15,7 @@ from ragauge.cli.options import (
     COMPARISON_FORMAT_OPTION,
     FIELD_OPTIONS,
     GATE_OPTIONS,
+    STAGE_OPTION,
     WORKERS_OPTION,
     CommandOptions,
     choice,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 @click.option("--gold", metavar="FILE", help="The gold set, where A and B are trace files.")
 @click.option("--profile", metavar="NAME", help="For trace files, as in `score`.")
 @click.option("--dialect", metavar="NAME", help="For trace files, as in `score`.")
-@options(FIELD_OPTIONS)
+@options([*FIELD_OPTIONS, STAGE_OPTION])
 @click.option("--k", metavar="K[,K...]", help="For trace files, as in `score`.")
 @click.option("--chunks-a", metavar="FILE", help="Where the chunks of trace file A lie.")
 @click.option("--chunks-b", metavar="FILE", help="Where the chunks of trace file B lie.")

@@ -212,6 +212,15 @@ FIELD_OPTIONS = [
 ]
 
 
+STAGE_OPTION = choice(
+    "--stage",
+    of=["last", "first"],
+    default="last",
+    help="Where a reranker follows a retriever (`hits_before_rerank`): score the list after it, or "
+    "before it.",
+)
+
+
 MOVE_OPTIONS = [
     click.option("--map", "migration", required=True, metavar="MAP", help="From `corpus diff`."),
     click.option("-o", "out", required=True, metavar="FILE", help="The new file, as JSON Lines."),
@@ -358,7 +367,8 @@ class CommandOptions(SimpleNamespace):
         fields, gold_fields = (
             getattr(self, name, ()) for name in ("own_fields", "own_gold_fields")
         )
-        return self.config.field_maps.updated(fields, gold_fields)
+        maps = self.config.field_maps.updated(fields, gold_fields)
+        return maps.at_stage(getattr(self, "stage", "last"))
 
     @property
     def tolerance(self) -> Tolerance:

@@ -19,6 +19,7 @@ from ragauge.cli.options import (
     GATE_OPTIONS,
     GOLD_FIELD_OPTION,
     PATIENCE_OPTIONS,
+    STAGE_OPTION,
     CommandOptions,
     embedding,
     finite,
@@ -151,7 +152,7 @@ def progress_line(progress: Progress) -> str:
 @click.option("--profile", metavar="NAME", help="As for `score` (default: by the gold set).")
 @options(EMBED_OPTIONS)
 @options(GATE_OPTIONS)
-@options([BASELINE_OPTION, FORMAT_OPTION, STORE_OPTION])
+@options([STAGE_OPTION, BASELINE_OPTION, FORMAT_OPTION, STORE_OPTION])
 @click.option(
     "--run-id", metavar="ID", callback=new_id, help="How the run is called (default: by time)."
 )
@@ -286,6 +287,7 @@ def _start(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
         filters=options.filters,
         limit=options.limit,
         timing=not options.no_timing,
+        stage=options.stage,
     )
     material = running.read_run_input(
         gold,
@@ -337,6 +339,7 @@ def _resume(stack: ExitStack, store: Store, plan: _Plan) -> _Answered:
         chunks=options.chunks,
         embedder=options.embedder,
         embed=options.embed,
+        stage=None if options.stage == "last" else options.stage,
     )
     if again.asked.embed is not None:
         permit_embedder(options.config, again.asked.embed)

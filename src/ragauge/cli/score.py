@@ -15,6 +15,7 @@ from ragauge.cli.options import (
     FIELD_OPTIONS,
     FORMAT_OPTION,
     GATE_OPTIONS,
+    STAGE_OPTION,
     embedding,
     finite,
     gates_from,
@@ -26,6 +27,7 @@ from ragauge.cli.output import OUTPUT_OPTIONS, asked_reports, conclude, output_f
 from ragauge.cli.store_options import CorpusOption, StoreRequest, destination_of, new_id
 
 if TYPE_CHECKING:
+    from ragauge.formats.field_map import Stage
     from ragauge.model.options import CitationMode
 
 CITATION_MODES = ("within", "endpoints", "overlap")
@@ -66,7 +68,7 @@ def _needed(option: str, path: str | None) -> str:
     help="ship, smoke, canary, kb or all; the dialect chooses if not given.",
 )
 @click.option("--dialect", default=None, metavar="NAME", help="Force the field names of a dialect.")
-@options(FIELD_OPTIONS)
+@options([*FIELD_OPTIONS, STAGE_OPTION])
 @click.option("--k", "ks", metavar="K[,K...]", help="Cut-offs (the profile's own if not given).")
 @click.option(
     "--metrics", "names", metavar="ID[,ID...]", help="Only these; `family.*` is a family."
@@ -176,6 +178,7 @@ def COMMAND(  # noqa: N802
     dialect: str | None,
     own_fields: tuple[str, ...],
     own_gold_fields: tuple[str, ...],
+    stage: Stage,
     ks: str | None,
     names: str | None,
     gates: str | None,
@@ -277,7 +280,7 @@ def COMMAND(  # noqa: N802
             profile=profile or config.profile,
             dialect=dialect or config.dialect or "auto",
             k=_numbers(ks) or config.k or None,
-            fields=config.field_maps.updated(own_fields, own_gold_fields),
+            fields=config.field_maps.updated(own_fields, own_gold_fields).at_stage(stage),
         ) as inputs:
             chosen_gates = gates_from(inputs.profile, inputs.k, config, gates)
             plan = score.scoring_plan(

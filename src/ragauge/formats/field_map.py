@@ -12,11 +12,13 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge.errors import Place, RagaugeError
 from ragauge.files.fields import Row
 from ragauge.formats.field_path import ITSELF, MISSING, FieldPath, field_path, opened_text
 from ragauge.model.field_spellings import (
+    FIRST_HITS,
     GOLD_NAMES,
     GOLD_SPELLINGS,
     HIT_DOCS,
@@ -34,7 +36,13 @@ SIDES: tuple[Side, Side] = ("gold", "traces")
 IGNORE = "ignore"
 """The key of the list of fields that are known to be unread."""
 
-_SPELLINGS = {"gold": GOLD_SPELLINGS, "traces": TRACE_SPELLINGS}
+Stage = Literal["last", "first"]
+"""Where a reranker follows a retriever: the list of the reranker, or the one that it was given."""
+
+_SPELLINGS = {
+    "gold": GOLD_SPELLINGS,
+    "traces": {**TRACE_SPELLINGS, FIRST_HITS: (FIRST_HITS,)},
+}
 _NAMES = {"gold": GOLD_NAMES, "traces": TRACE_NAMES}
 # Fields that the reader takes for one another: where one is mapped, the others do not count.
 _SAME = (("answer", "text"),)
@@ -50,7 +58,7 @@ _EVIDENCE_PARTS = {
 }
 _PARTS: Mapping[Side, Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "gold": {"relevant": _EVIDENCE_PARTS},
-    "traces": {"hits": _HIT_PARTS, "citations": _HIT_PARTS},
+    "traces": {"hits": _HIT_PARTS, "citations": _HIT_PARTS, FIRST_HITS: _HIT_PARTS},
 }
 """Lists whose entries have fields of their own, which `hits.text=page_content` names."""
 
@@ -75,17 +83,21 @@ class FieldEntry(Struct, frozen=True, kw_only=True):
 
 
 class FieldMap(Struct, frozen=True, kw_only=True):
-    """The entries for one side, and the fields of it that are known to be unread."""
+    """The entries for one side, and the fields of it that are known to be unread.
+
+    `stage` says which list of hits is read where traces have those before and after a reranker.
+    """
 
     side: Side
     entries: tuple[FieldEntry, ...] = ()
     ignore: tuple[str, ...] = ()
+    stage: Stage = "last"
 
     def updated(self, entries: Sequence[FieldEntry]) -> FieldMap:
         """The map with other entries for the fields that are named."""
         names = {entry.name for entry in entries}
         rest = tuple(entry for entry in self.entries if entry.name not in names)
-        return FieldMap(side=self.side, entries=(*rest, *entries), ignore=self.ignore)
+        return replace(self, entries=(*rest, *entries))
 
 
 class FieldMaps(Struct, frozen=True, kw_only=True):
@@ -110,6 +122,10 @@ class FieldMaps(Struct, frozen=True, kw_only=True):
                     raise RagaugeError.of("usage", message, hint=hint)
                 maps = maps._with(name, path, f"{option} {text}", sides, None)
         return maps
+
+    def at_stage(self, stage: Stage) -> FieldMaps:
+        """The maps for the list of hits before or after a reranker."""
+        return replace(self, traces=replace(self.traces, stage=stage))
 
     def _with(
         self, name: str, path: str, origin: str, sides: Sequence[Side], place: Place | None
@@ -178,7 +194,7 @@ def as_field_maps(fields: FieldMaps | Mapping[str, Any] | None) -> FieldMaps:
 
 def _ignoring(one: FieldMap, names: tuple[str, ...]) -> FieldMap:
     together = tuple(dict.fromkeys((*one.ignore, *names)))
-    return FieldMap(side=one.side, entries=one.entries, ignore=together)
+    return replace(one, ignore=together)
 
 
 def _names(value: Any, origin: str, place: Place | None) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ def open_source(
     if not own.entries:
         converted = converted_source(stack, file, side, questions=questions)
         if converted is not None:
-            return converted
+            return renamed_source(stack, converted, own) if own.stage == "first" else converted
     return renamed_source(stack, inspect(file), own)
 
 

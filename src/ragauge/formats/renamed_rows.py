@@ -23,6 +23,7 @@ from ragauge.files.ranges import MAX_LINE, Source, rows_of
 from ragauge.files.temporary_file import temporary_file
 from ragauge.formats.field_map import FieldMap, FieldMapper, refuse_missing
 from ragauge.formats.field_path import opened_text
+from ragauge.formats.rerank_stages import at_first_stage, refuse_single_stage
 from ragauge.formats.table_cells import CellReader, listed_cell, opened_cell
 from ragauge.model.field_spellings import GOLD_SPELLINGS
 from ragauge.text import question_id
@@ -52,6 +53,8 @@ def renamed_source(stack: ExitStack, source: Source, fields: FieldMap) -> Source
     if fields.side == "gold" and _lacks_ids(source, fields):
         steps.append(_with_question_id)
         notes += (NAMED_BY_QUESTION,)
+    if fields.stage == "first":
+        steps.append(at_first_stage)
     if not steps:
         return source
     copy = stack.enter_context(temporary_file())
@@ -60,9 +63,12 @@ def renamed_source(stack: ExitStack, source: Source, fields: FieldMap) -> Source
     copy.file.flush()
     layout = "array" if source.layout == "array" else "lines"
     size = os.path.getsize(copy.path)
-    return replace(
+    renamed = replace(
         source, path=copy.path, start=0, size=size, layout=layout, notes=notes, tabular=False
     )
+    if fields.stage == "first":
+        refuse_single_stage(renamed)
+    return renamed
 
 
 def _mapper(source: Source, fields: FieldMap) -> FieldMapper:

@@ -83,8 +83,14 @@ INDEX_NAMES = (
 IMPORTED = "imported_from"
 """The field that says which other tool's format a row was made of; it stands first."""
 
-IMPORT_NAMES = (IMPORTED, "imported_qid", "hits_before_rerank", "session", "trace_id")
-"""What an import notes beside the fields that are read."""
+FIRST_HITS = "hits_before_rerank"
+"""The list of hits that a reranker was given, where a trace has both lists; `hits` is the last."""
+
+LAST_HITS = "hits_after_rerank"
+"""Where the list of the reranker went in a row whose first list is scored."""
+
+IMPORT_NAMES = (IMPORTED, "imported_qid", FIRST_HITS, LAST_HITS, "session", "trace_id", "span_id")
+"""What an import notes beside the fields that are read, and the lists of other stages."""
 
 GOLD_NAMES = frozenset(name for names in GOLD_SPELLINGS.values() for name in names)
 TRACE_NAMES = frozenset(name for names in TRACE_SPELLINGS.values() for name in names)

@@ -9,7 +9,7 @@ from ragauge.codes import ExitCode
 from ragauge.metrics.metric import Metric
 from ragauge.model.labels import GOOD, LABELS
 from ragauge.model.metric_names import metric_label
-from ragauge.model.scores import MetricResult, QuestionList, Scores, SliceResult
+from ragauge.model.scores import MetricResult, QuestionList, Scores, SliceResult, StageDelta
 from ragauge.model.verdict import GateResult, Verdict
 from ragauge.stats.intervals import Interval
 from ragauge.text import plain
@@ -121,9 +121,26 @@ def count(n: int, noun: str) -> str:
 
 def run_summary(scores: Scores) -> str:
     """What was scored, in one line."""
+    stage = " on the hits before the reranker" if scores.stage == "first" else ""
     return (
         f"profile {scores.profile}, {count(scores.tally.gold, 'question')}, "
-        f"{count(scores.tally.scored, 'trace')} scored"
+        f"{count(scores.tally.scored, 'trace')} scored{stage}"
+    )
+
+
+STAGE_HEADS = ("reranked", "first", "last", "change", "better", "worse", "n")
+
+
+def stage_cells(delta: StageDelta) -> tuple[str, ...]:
+    """The row of a metric before and after a reranker."""
+    return (
+        metric_label(delta.metric),
+        number(delta.first),
+        number(delta.last),
+        signed_number(delta.last - delta.first),
+        str(delta.better),
+        str(delta.worse),
+        str(delta.n),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import overload
+from typing import Literal, overload
 
 import numpy as np
 from msgspec import Struct
@@ -189,6 +189,20 @@ class RowResult(Struct, frozen=True, kw_only=True):
     label: str
 
 
+class StageDelta(Struct, frozen=True, kw_only=True):
+    """A metric on the lists before and after a reranker, over the questions that have both.
+
+    `better` and `worse` are how many of them the reranker moved up and down.
+    """
+
+    metric: str
+    first: float
+    last: float
+    n: int
+    better: int
+    worse: int
+
+
 class Scores(Struct, frozen=True, kw_only=True):
     """The result of scoring one run. Values are not rounded here, only where they are printed.
 
@@ -204,6 +218,8 @@ class Scores(Struct, frozen=True, kw_only=True):
                   recognised in both runs
     placing       by what hits were placed where the evidence has places, and why some were not
     blocks        why the numbers mean nothing, whatever the gates say
+    stage         which list of hits was scored where traces have one before a reranker too
+    stages        what the reranker changed, where traces have both lists
     """
 
     profile: str
@@ -232,6 +248,8 @@ class Scores(Struct, frozen=True, kw_only=True):
     unmatched: int = 0
     placing: Placing | None = None
     blocks: tuple[VerdictBlock, ...] = ()
+    stage: Literal["last", "first"] = "last"
+    stages: tuple[StageDelta, ...] = ()
 
     @property
     def measured(self) -> bool:

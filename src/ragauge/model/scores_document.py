@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -25,6 +25,7 @@ from ragauge.model.scores import (
     QuestionResult,
     Scores,
     SliceResult,
+    StageDelta,
 )
 from ragauge.model.semantic import Semantic
 from ragauge.model.verdict import GateResult, Verdict, VerdictBlock
@@ -91,11 +92,20 @@ def to_document(
         document["joined"] = scores.joined
     if scores.blocks:
         document["blocks"] = [_block(block) for block in scores.blocks]
+    if scores.stage != "last":
+        document["stage"] = scores.stage
+    if scores.stages:
+        document["stages"] = [_stage(delta) for delta in scores.stages]
     if scores.semantic is not None:
         document["delta_s"] = _semantic(scores.semantic)
     if full:
         document["questions"] = _questions(scores)
     return document
+
+
+def _stage(delta: StageDelta) -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(delta)
+    return {**document, "first": rounded(delta.first), "last": rounded(delta.last)}
 
 
 def _semantic(semantic: Semantic) -> dict[str, Any]:
@@ -315,6 +325,8 @@ class _ScoresDocument(msgspec.Struct):
     delta_s: Semantic | None = None
     placing: Placing | None = None
     blocks: tuple[VerdictBlock, ...] = ()
+    stage: Literal["last", "first"] = "last"
+    stages: tuple[StageDelta, ...] = ()
 
 
 LAYOUT = _ScoresDocument
@@ -379,6 +391,8 @@ def from_document(data: bytes, name: str) -> Scores:
         semantic=document.delta_s,
         placing=document.placing,
         blocks=document.blocks,
+        stage=document.stage,
+        stages=document.stages,
     )
 
 

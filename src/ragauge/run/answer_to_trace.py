@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ragauge.files.fields import FieldError
+from ragauge.files.fields import FieldError, Row
 from ragauge.files.redaction import SecretValues, redacted
+from ragauge.formats.rerank_stages import at_first_stage, has_both_stages
 from ragauge.formats.traces import RowReader
 from ragauge.model.field_spellings import TRACE_NAMES, TRACE_SPELLINGS
 from ragauge.model.target import TargetError
@@ -23,6 +24,17 @@ LONGEST_REASON = 500
 _QUESTION_FIELDS = ("qid", "question", "paraphrase", "seed", "turn")
 _ANSWER_NAMES = TRACE_NAMES.difference(*(TRACE_SPELLINGS[field] for field in _QUESTION_FIELDS))
 """The fields that say what a system did, and not what it was asked."""
+
+
+class FirstStageReader(RowReader):
+    """Reads the hits before a reranker where an answer has both lists; `swapped` counts those."""
+
+    swapped = 0
+
+    def trace(self, row: Row, line: int | None = None) -> Trace:
+        """Make a trace of a row, with its first list for its hits."""
+        self.swapped += has_both_stages(row)
+        return super().trace(at_first_stage(row), line)
 
 
 def answer_trace(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import msgspec
@@ -24,22 +24,24 @@ from ragauge.files.open import PathLike
 from ragauge.files.ranges import Source
 from ragauge.files.redaction import REDACTED, SecretValues, redacted
 from ragauge.formats.detect import FormatChoice, choose, cutoffs
-from ragauge.formats.field_map import NO_FIELDS, FieldMaps
+from ragauge.formats.field_map import NO_FIELDS, FieldMaps, Stage
 from ragauge.formats.load import name_of, open_source, read_gold
 from ragauge.formats.traces import RowReader
 from ragauge.gold.locate import locator
 from ragauge.model.chunk import Chunk
 from ragauge.model.embedder import Embedding
 from ragauge.model.error_reasons import counted_reasons
+from ragauge.model.field_spellings import FIRST_HITS, LAST_HITS
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
-from ragauge.model.payloads import gold_hash, item_hash, thaw_gold
+from ragauge.model.payloads import UNREADABLE, gold_hash, item_hash, thaw, thaw_gold, trace_of
 from ragauge.model.phrases import count
 from ragauge.model.run import RunRecord, Store
-from ragauge.model.scores import Scores
+from ragauge.model.scores import Scores, StageDelta
 from ragauge.model.semantic import Bands
 from ragauge.model.target import RevisingTarget, Target, TargetOptions
 from ragauge.model.trace import Trace
+from ragauge.run.answer_to_trace import FirstStageReader
 from ragauge.run.ask import BatchCounts, Limits, Progress, Runner
 from ragauge.run.finish import ResultWriter, finish_run
 from ragauge.run.resume import remaining_slots, withdraw_answers
@@ -54,6 +56,7 @@ from ragauge.run.slots import (
 from ragauge.scoring import score
 from ragauge.scoring.gold_table import gold_table, unique_items
 from ragauge.scoring.remeasure import opened_remeasurer
+from ragauge.scoring.rerank_deltas import METRICS, stage_deltas
 from ragauge.scoring.scoring_run import InputFacts, ScoringPlan, ScoringRun
 from ragauge.scoring.tasks.job import Job
 from ragauge.store.runs import RunDescription, add_run, stored_chunks
@@ -76,6 +79,7 @@ class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     filters: tuple[str, ...] = ()
     limit: int | None = None
     timing: bool = True
+    stage: Stage = "last"
 
     def target_options(self, timeout: float) -> TargetOptions:
         """What the target is opened with."""
@@ -410,6 +414,8 @@ def ask_all(
     limits = replace(limits, timing=asked.timing)
     job = run_input.job()
     reader = RowReader(run_input.plan.dialect, own=run_input.plan.own)
+    if asked.stage == "first":
+        reader = FirstStageReader(run_input.plan.dialect, own=run_input.plan.own)
     earlier = remaining.answers_before(store, run)
     with ExitStack() as stack:
         # What is stored has its place, so that nobody needs the corpus again.
@@ -446,6 +452,8 @@ def ask_all(
             progress.errors += withdraw_answers(store, run, slots, target.settle(), replacing)
         for note in remeasurer.notes() if remeasurer is not None else ():
             on_note(note)
+        if isinstance(reader, FirstStageReader) and not reader.swapped and progress.done:
+            on_note(f"no answer has `{FIRST_HITS}`: the only list of hits was taken for the first")
         if secrets.hidden:
             answers = count(secrets.hidden, "answer")
             on_note(f"{answers} repeated a secret of the target, stored as {REDACTED}")
@@ -486,6 +494,38 @@ def complete(
     ignore_fields: Sequence[str] = (),
 ) -> Scores:
     """Score a run that has all its results, and mark it complete."""
-    return finish_run(
+    scores = finish_run(
         store, run, run_input.job(), run_input.items, bands, ignore_fields=ignore_fields
     )
+    asked = _asked_of(run)
+    return replace(scores, stage=asked.stage, stages=_deltas_of_run(store, run, asked, run_input))
+
+
+def _deltas_of_run(
+    store: Store, run: RunRecord, asked: Asked, run_input: RunInput
+) -> tuple[StageDelta, ...]:
+    """What the reranker of a target changed, where its answers have the lists before and after."""
+    reranked: list[Trace] = []
+    for _, payload in store.payloads(run.run_id):
+        with suppress(*UNREADABLE):  # it is counted where the run is scored
+            trace = trace_of(thaw(payload))
+            if isinstance(trace.extra.get(FIRST_HITS), list):
+                lists = {name: trace.extra.get(name) for name in (FIRST_HITS, LAST_HITS)}
+                extra = {name: hits for name, hits in lists.items() if hits is not None}
+                reranked.append(replace(trace, answer=None, index={}, extra=extra))
+
+    def score_stage(traces: Any, _source: Source | None, _stack: ExitStack) -> Scores:
+        return score.score(
+            run_input.items,
+            traces,
+            profile=run_input.plan.profile.name,
+            k=run_input.plan.k,
+            metrics=METRICS,
+            missing="exclude",
+            intervals=False,
+            chunks=asked.chunks,
+            corpus=asked.corpus,
+            options=replace(run_input.plan.options, chunks=None),
+        )
+
+    return stage_deltas(reranked, None, score_stage)

@@ -24,9 +24,10 @@ from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source
 from ragauge.formats.detect import FormatChoice, choose, cutoffs
-from ragauge.formats.field_map import NO_FIELDS, FieldMaps, as_field_maps
+from ragauge.formats.field_map import NO_FIELDS, FieldMaps, Stage, as_field_maps
 from ragauge.formats.load import as_trec, gold_questions, name_of, open_source
 from ragauge.formats.rows_in_memory import rereadable
+from ragauge.formats.rerank_stages import traces_at_first_stage
 from ragauge.formats.unread_fields import FieldUse, Side, field_use, field_use_of_extra
 from ragauge.gold.locate import locator
 from ragauge.model.chunk import Chunk
@@ -35,7 +36,7 @@ from ragauge.model.embedder import Embedding
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.options import Options
 from ragauge.model.profile import Profile
-from ragauge.model.scores import Scores
+from ragauge.model.scores import Scores, StageDelta
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace, TraceSet
 from ragauge.model.verdict import Gate
@@ -52,7 +53,9 @@ from ragauge.scoring.inputs import (
     TracesInMemory,
     loaded_traces,
     open_traces,
+    traces_in_memory,
 )
+from ragauge.scoring.rerank_deltas import METRICS, stage_deltas
 from ragauge.scoring.results import with_hashes, with_reciprocals, without_metrics
 from ragauge.scoring.row_index import NO_LABELS, row_index
 from ragauge.scoring.scoring_run import InputFacts, ScoringPlan, ScoringRun, job_of
@@ -95,6 +98,7 @@ def score(
     bands: Mapping[str, Bands] | None = None,
     fields: FieldMaps | Mapping[str, Any] | None = None,
     ignore_fields: Sequence[str] = (),
+    stage: Stage | None = None,
 ) -> Scores:
     """Score traces against gold.
 
@@ -113,12 +117,18 @@ def score(
     `fields` says where the rows of files have our fields, as `[fields]` in `ragauge.toml`:
     `{"answer": "response", "hits": "sources[].id", "gold": {"relevant": "evidence"}}`.
     `ignore_fields` are fields of the files that nothing reads, and that nothing is said of.
+    `stage`, where traces have a list of hits before a reranker (`hits_before_rerank`): `first`
+    scores that list, `last` the one after it. What the reranker changed is in `stages` either way.
     """
     gold, traces = rereadable(gold), rereadable(traces)
     _one_of("missing", missing, ("count", "exclude"))
+    own_fields = as_field_maps(fields)
+    if stage is not None:
+        _one_of("stage", stage, ("last", "first"))
+        own_fields = own_fields.at_stage(stage)
     _one_of("on_bad_line", on_bad_line, ("stop", "skip"))
     with opened_inputs(
-        gold, traces, dialect=dialect, profile=profile, k=k, fields=as_field_maps(fields)
+        gold, traces, dialect=dialect, profile=profile, k=k, fields=own_fields
     ) as inputs:
         plan = scoring_plan(
             inputs,
@@ -161,6 +171,7 @@ class OpenedInputs(Struct, frozen=True, kw_only=True):
     k: tuple[int, ...]
     stack: ExitStack
     asked_k: bool = False
+    stage: Stage = "last"
 
     @property
     def profile(self) -> Profile:
@@ -189,6 +200,12 @@ def opened_inputs(
             questions=lambda: gold_questions(gold, gold_source, dialect),
         )
         gold_source = as_trec(gold_source, trace_source)
+        stage = fields.traces.stage
+        if trace_source is None and stage == "first":
+            name = name_of(traces, None, "<traces>")
+            staged = traces_at_first_stage(traces_in_memory(traces), name)
+            dialect_name = traces.dialect if isinstance(traces, TraceSet) else "native"
+            traces = TraceSet(traces=staged, name=name, dialect=dialect_name)
         loaded_as = [
             loaded.dialect for loaded in (gold, traces) if isinstance(loaded, GoldSet | TraceSet)
         ]
@@ -202,6 +219,7 @@ def opened_inputs(
             k=cutoffs(k, choice.profile),
             stack=stack,
             asked_k=k is not None,
+            stage=stage,
         )
 
 
@@ -339,10 +357,43 @@ def score_inputs(
         from ragauge.scoring.remeasure import semantic_of
 
         scores = replace(scores, semantic=semantic_of(scores, bands or {}, remeasurer))
+    scores = replace(
+        scores,
+        stage=inputs.stage,
+        stages=_stage_deltas(inputs, plan, chunks=chunks, corpus=corpus, workers=workers),
+    )
     if hashes:
         scores = with_reciprocals(with_hashes(scores, gold.items(), choice.profile))
     reported = without_metrics(scores, RANKS, values=True) if hashes else scores
     return ScoredInputs(inputs, reported, scores, run, file_facts, gold, traces, listed)
+
+
+def _stage_deltas(
+    inputs: OpenedInputs,
+    plan: ScoringPlan,
+    *,
+    chunks: PathLike | None,
+    corpus: PathLike | None,
+    workers: int | None,
+) -> tuple[StageDelta, ...]:
+    """What a reranker changed, where traces have both lists and retrieval is measured."""
+    if not any(chosen.id.startswith("retrieval.") for chosen in plan.selected):
+        return ()
+    if inputs.gold_source is None and not isinstance(inputs.gold, GoldSet | list | tuple):
+        return ()  # an iterator has been read
+    options = replace(plan.options, missing="exclude", chunks=None)
+
+    def score_stage(traces: Any, source: Source | None, stack: ExitStack) -> Scores:
+        staged = replace(inputs, traces=traces, trace_source=source, stack=stack)
+        stage_plan = scoring_plan(
+            staged, metrics=METRICS, options=options, intervals=False, count_repeats=False
+        )
+        done = score_inputs(
+            staged, stage_plan, skip_bad_lines=True, chunks=chunks, corpus=corpus, workers=workers
+        )
+        return done.scores
+
+    return stage_deltas(inputs.traces, inputs.trace_source, score_stage)
 
 
 def fields_of(

@@ -299,8 +299,8 @@ def serve(monkeypatch: pytest.MonkeyPatch, *answers: Response | WebError) -> Ser
     server = Server(*answers)
     for name in (*openai.BASES, *openai.KEYS):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(openai, "request", server.request)
-    monkeypatch.setattr("ragauge.embed.embedders.openai.time.sleep", server.waited.append)
+    monkeypatch.setattr("ragauge.files.http_retries.request", server.request)
+    monkeypatch.setattr("ragauge.files.http_retries.time.sleep", server.waited.append)
     return server
 
 

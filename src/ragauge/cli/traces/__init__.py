@@ -1,4 +1,4 @@
-"""Move traces from one corpus to the next.
+"""Import traces of other tools, give results back to them, and move traces to the next corpus.
 
 A corpus is a folder that `ragauge corpus build` wrote.
 """

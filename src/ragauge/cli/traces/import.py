@@ -21,7 +21,8 @@ READING_OPTIONS = [
         "--stage",
         of=("last", "first"),
         default="last",
-        help="Where a reranker follows a retriever: the list after it, or before it.",
+        help="Where a reranker follows a retriever: which list is `hits`, the one after it, or "
+        "before it; the other one is written beside it.",
     ),
     click.option("--question", metavar="NAME", help="The variable that holds the question."),
     click.option("--run", metavar="NAME", help="Of several systems in one file: the one to read."),
@@ -85,11 +86,12 @@ def COMMAND(  # noqa: N802
 
 def _print_deltas(gold: str, traces: str) -> None:
     """Print what the rerankers changed, where traces have the lists before and after them."""
-    from ragauge.scoring.rerank_deltas import rerank_deltas
+    from ragauge.model.phrases import STAGE_HEADS, stage_cells
+    from ragauge.scoring import score
 
-    deltas = rerank_deltas(gold, traces)
-    if deltas:
-        print_line(f"{'reranked':<24}{'before':>8}{'after':>8}{'change':>9}{'n':>6}")
-    for delta in deltas:
-        figures = f"{delta.before:>8.4f}{delta.after:>8.4f}{delta.after - delta.before:>+9.4f}"
-        print_line(f"  {delta.metric:<22}{figures}{delta.n:>6}")
+    scored = score.score(
+        gold, traces, profile="all", metrics=["retrieval.recall"], k=(1, 5, 10), intervals=False
+    )
+    for cells in (STAGE_HEADS, *map(stage_cells, scored.stages)) if scored.stages else ():
+        figures = "".join(f"{cell:>9}" for cell in cells[1:])
+        print_line(f"{cells[0]:<24}{figures}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,15 +18,14 @@ import numpy as np
 
 from ragauge.errors import RagaugeError
 from ragauge.files.connections import name_host
-from ragauge.files.http_client import Response, WebError, host_and_port, request
+from ragauge.files.http_client import Response, WebError, host_and_port
+from ragauge.files.http_retries import request_patiently
 from ragauge.model.access import Access
 from ragauge.model.embedder import Embedded, EmbedderKind, Role, Vectors
 
 BASES = ("RAGAUGE_EMBED_BASE", "OPENAI_BASE_URL")
 KEYS = ("RAGAUGE_EMBED_KEY", "OPENAI_API_KEY")
 _AT_ONCE = 64
-_TRIES = 6
-_LONGEST_WAIT = 60.0
 _KNOWN = (
     "base", "model", "dimensions", "key_variable", "query_prefix", "document_prefix", "timeout",
 )  # fmt: skip
@@ -98,27 +96,16 @@ class OpenAIEmbedder:
 
     def _post(self, body: bytes, headers: Mapping[str, str]) -> Response:
         """Send one request, again after a while where the server asks for that or stumbles."""
-        url = f"{self.base}/embeddings"
-        reason = ""
-        for number in range(_TRIES):
-            wait: float | None = None
-            try:
-                answer = request("POST", url, body, headers, self.timeout)
-                if answer.status == 200:
-                    return answer
-                reason = f"it answered with status {answer.status}"
-                if answer.status != 429 and answer.status < 500:
-                    is_about_key = answer.status in (401, 403)
-                    raise _failed(self.base, reason + (" (the key)" if is_about_key else ""))
-                wait = _seconds(answer.headers.get("retry-after"))
-            except WebError as error:
-                reason = error.reason
-                if not error.transient:
-                    raise _failed(self.base, reason) from error
-                wait = error.wait
-            if number + 1 < _TRIES:
-                time.sleep(min(_LONGEST_WAIT, 0.5 * 2**number if wait is None else wait))
-        raise _failed(self.base, f"{reason}, {_TRIES} times")
+        try:
+            answer = request_patiently(
+                "POST", f"{self.base}/embeddings", body, headers, self.timeout
+            )
+        except WebError as error:
+            raise _failed(self.base, error.reason) from error
+        if answer.status != 200:
+            about = " (the key)" if answer.status in (401, 403) else ""
+            raise _failed(self.base, f"it answered with status {answer.status}{about}")
+        return answer
 
 
 def _unit(values: list[float] | str) -> Vectors:
@@ -178,13 +165,6 @@ def _number(settings: Mapping[str, Any], name: str, usual: int | None) -> int | 
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
         raise _config(f"`{name}` must be a whole number from 1", "write it without quotes")
     return value
-
-
-def _seconds(value: str | None) -> float | None:
-    try:
-        return None if value is None else max(0.0, float(value))
-    except ValueError:
-        return None
 
 
 def _config(message: str, hint: str) -> RagaugeError:

@@ -7,6 +7,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from ragauge.model.field_spellings import FIRST_HITS
+
 JOINS = ("by id", "by question", "ambiguous", "unmatched")
 """How rows were joined with a gold set, in the order in which they are reported."""
 
@@ -50,7 +52,7 @@ class Coverage(Struct, kw_only=True):
         self.answers += row.get("answer") is not None
         self.cited += bool(row.get("citations"))
         self.errors += bool(row.get("error"))
-        self.reranked += "hits_before_rerank" in row
+        self.reranked += FIRST_HITS in row
         for hit in row.get("hits") or ():
             self.hits += 1
             if isinstance(hit, dict):  # not a Mapping: that would take far longer to find out

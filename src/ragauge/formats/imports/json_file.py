@@ -17,6 +17,7 @@ from ragauge.formats.json_rows import decode_row
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_LATEST = 253_402_300_800 * 10**9  # the year 10000
 
 
 def json_objects(file: ForeignFile, *inside: str) -> Iterator[Row]:
@@ -48,6 +49,13 @@ def json_objects(file: ForeignFile, *inside: str) -> Iterator[Row]:
             else:
                 yield dict(row)
         first += rows.newlines
+
+
+def iso_time(moment: int) -> str | None:
+    """Nanoseconds since 1970 as ISO 8601, in UTC; None for what no calendar has."""
+    if not 0 < moment < _LATEST:
+        return None
+    return (_EPOCH + moment // 1000 * _MICROSECOND).isoformat().replace("+00:00", "Z")
 
 
 def nanoseconds(value: Any) -> int:

@@ -22,8 +22,11 @@ from ragauge.formats.imports import documents, payload
 from ragauge.formats.imports.api_citations import CitedSource, cited_hits, references_in
 from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ImportOptions, Row
+from ragauge.formats.imports.json_file import iso_time
 from ragauge.formats.imports.span import CHAIN, MODEL, RERANKER, RETRIEVER, SpanFacts, TraceSpan
 from ragauge.formats.imports.vocabulary import Vocabulary
+from ragauge.formats.rerank_stages import at_first_stage
+from ragauge.model.field_spellings import FIRST_HITS
 
 _LATEST = 2**63 - 1
 _BUFFER = 1024 * 1024
@@ -237,9 +240,10 @@ class TraceAssembler:
             if after is None:
                 row["hits"] = before
             else:
-                first = before or given or []
-                row["hits"] = after if self.options.stage == "last" else first
-                row["hits_before_rerank"] = first
+                row["hits"] = after
+                row[FIRST_HITS] = before or given or []
+                if self.options.stage == "first":
+                    row = at_first_stage(row)
         if answer is not None:
             row["answer"] = answer.text
             if answer.citations is not None:
@@ -247,6 +251,8 @@ class TraceAssembler:
         if error is not None:
             row["error"] = redacted(error)
         main = trace.main
+        if (time := iso_time(main.start)) is not None:
+            row["ts"] = time
         if main.end > main.start:
             row["latency_ms"] = (main.end - main.start) / 1e6
         spent = sum(max(0, record.end - record.start) for record in retrievals)
@@ -256,6 +262,8 @@ class TraceAssembler:
             row["session"] = session
         row.update(trace.index())
         row["trace_id"] = trace_id
+        if main.span_id and " " not in main.span_id:  # `trace 123` is a span of our own making
+            row["span_id"] = main.span_id
         return row
 
 

@@ -11,6 +11,7 @@ from ragauge.formats.schemas.parts import Schema, any_there, optional, row, ther
 from ragauge.model import greek_names
 from ragauge.model.field_spellings import (
     ANSWER_SPELLINGS,
+    FIRST_HITS,
     HIT_SPELLINGS,
     INDEX_NAMES,
     PERF_SPELLINGS,
@@ -73,6 +74,10 @@ def schema() -> Schema:
         "items": parts.defined("hit"),
         "properties": {name: fields[name] for name in TRACE_SPELLINGS["hits"]},
         "description": "the hits, or an object that holds them",
+    }
+    fields[FIRST_HITS] = {
+        **optional(_TYPES["hits"]),
+        "description": "the hits that a reranker was given, where `hits` is the list that it gave",
     }
     for name in INDEX_NAMES:
         fields[name] = {"description": "what identifies the index that the trace came from"}

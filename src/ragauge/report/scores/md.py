@@ -23,6 +23,7 @@ def _text(view: View) -> str:
         *([*warnings, ""] if warnings else []),
         *markdown.gates(view.verdict),
         *markdown.metrics(scores, view.verdict),
+        *markdown.stages(scores),
         *markdown.slices(scores, view.verdict, 10**6 if view.full else _SLICES),
         *(["## Look at", "", *markdown.questions(listed)] if listed else []),
     ]

@@ -54,6 +54,12 @@ def _text(view: View) -> str:
     console.print(metrics)
     for line in (*phrases.count_lines(scores), *phrases.undefined_metric_lines(scores, verdict)):
         console.print(line)
+    if scores.stages:
+        console.print()
+        stages = table(*phrases.STAGE_HEADS, right=phrases.STAGE_HEADS[1:])
+        for delta in scores.stages:
+            stages.add_row(*phrases.stage_cells(delta))
+        console.print(stages)
     columns = phrases.slice_metrics(scores, verdict)
     for dimension, parts in phrases.listed_slices(scores).items():
         console.print()

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ragauge.model.field_spellings import HIT_SPELLINGS, TRACE_SPELLINGS
+from ragauge.model.field_spellings import FIRST_HITS, HIT_SPELLINGS, TRACE_SPELLINGS
 from ragauge.model.target import TargetError, TargetOptions
 from ragauge.spans import PLACE_NAMES
 from ragauge.targets.shared.address import TargetSettings
@@ -54,6 +54,8 @@ def known_answer(answered: Any) -> Any:
             if listed is not None:  # as the `hits` of a search engine, which hold its `hits`
                 del row[listed]
             row["hits"] = [_hit(entry, is_text=True) for entry in hits]
+    if isinstance(first := row.get(FIRST_HITS), list):
+        row[FIRST_HITS] = [_hit(entry) for entry in first]
     if all(row.get(name) is None for name in _ANSWER_NAMES):
         answer = next((text for name in ANSWERS if (text := _said(row.get(name)))), None)
         answer = answer if answer is not None else _choice(row)

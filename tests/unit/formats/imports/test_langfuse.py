@@ -46,6 +46,7 @@ EXPECTED = {
     "session": "s-1",
     "build": "v7",
     "index_hash": "h",
+    "ts": "2026-11-16T10:00:00Z",
     "trace_id": "t1",
 }
 
@@ -97,7 +98,7 @@ def test_rows_of_the_blob_storage(tmp_path: Path) -> None:
         "input": "How hot?",
         "output": json.dumps(RETRIEVER["output"]),
     }
-    assert read(tmp_path, [retriever, root]) == [EXPECTED]
+    assert read(tmp_path, [retriever, root]) == [{**EXPECTED, "span_id": "o0"}]
 
 
 def test_an_export_without_inputs_and_outputs_says_so(tmp_path: Path) -> None:

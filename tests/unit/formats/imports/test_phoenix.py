@@ -53,7 +53,9 @@ EXPECTED = {
     "citations": ["b"],
     "latency_ms": 3.6,
     "perf": {"t_retrieve_ms": 1.0},
+    "ts": "2026-11-16T03:35:25.182772Z",
     "trace_id": "1fddc8046b5060b855df64b04a19eaeb",
+    "span_id": "f632cc0a29f87c57",
 }
 
 

@@ -43,7 +43,9 @@ def test_a_chain_with_a_retriever_is_one_trace(tmp_path: Path) -> None:
         "citations": ["b"],
         "latency_ms": 0.898,  # from 1 to 899 µs
         "perf": {"t_retrieve_ms": 0.896},
+        "ts": "2023-11-14T22:13:21.000001Z",
         "trace_id": f"{1:032x}",
+        "span_id": f"{1:016x}",
     }
 
 
