@@ -12,6 +12,7 @@ from ragauge.text import citations_in
 _BRACKETED = re.compile(r"\[\^?([^\[\]\n]{1,200})\]|【([^【】\n]{1,200})】")
 _ID = re.compile(r"(?=.*[\d#/._:-])(?=.*[^\W\d])[^\s|]{2,}")
 """What may be an id: no blanks, a letter, and a digit or a sign that words do not have."""
+_SEPARATOR = re.compile("[,;]")
 _NUMBERS = re.compile(r"\s*\d{1,4}(?:\s*[,;]\s*\d{1,4})*\s*")
 
 
@@ -50,7 +51,7 @@ def cited_in(answer: str, hit_ids: list[str | None]) -> list[str]:
         if inside in present:
             cited[inside] = None
             continue
-        parts = [part.strip() for part in re.split(r"[,;]", inside)]
+        parts = [part.strip() for part in _SEPARATOR.split(inside)]
         if all(part in present for part in parts):
             cited.update(dict.fromkeys(parts))
         elif not present and all(map(_ID.fullmatch, parts)):

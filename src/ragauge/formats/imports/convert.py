@@ -9,6 +9,7 @@ from contextlib import ExitStack
 import msgspec
 
 from ragauge import registry
+from ragauge.concurrency import paused_collector
 from ragauge.errors import RagaugeError
 from ragauge.files.open import UnpackedFile
 from ragauge.files.ranges import Source
@@ -123,8 +124,8 @@ def converted_source(
     join = QuestionJoin(texts) if texts else None
     copy = stack.enter_context(temporary_file())
     rows = native_rows(form, [foreign], side, coverage=coverage, join=join)
-    for line in encoded(rows):
-        copy.file.write(line)
+    with paused_collector():
+        copy.file.writelines(encoded(rows))
     copy.file.flush()
     size = os.path.getsize(copy.path)
     notes = (f"read as {form.title}", *coverage.join_sentences(), *coverage.sentences())

@@ -53,14 +53,19 @@ class Coverage(Struct, kw_only=True):
         self.cited += bool(row.get("citations"))
         self.errors += bool(row.get("error"))
         self.reranked += FIRST_HITS in row
-        for hit in row.get("hits") or ():
-            self.hits += 1
+        ids = texts = scores = 0
+        hits = row.get("hits") or ()
+        for hit in hits:
             if isinstance(hit, dict):  # not a Mapping: that would take far longer to find out
-                self.hit_ids += hit.get("id") is not None
-                self.hit_texts += hit.get("text") is not None
-                self.hit_scores += hit.get("score") is not None
+                ids += hit.get("id") is not None
+                texts += hit.get("text") is not None
+                scores += hit.get("score") is not None
             else:
-                self.hit_ids += 1
+                ids += 1
+        self.hits += len(hits)
+        self.hit_ids += ids
+        self.hit_texts += texts
+        self.hit_scores += scores
 
     def add_gold(self, row: Mapping[str, Any]) -> None:
         """Count the fields of a gold item of our own."""

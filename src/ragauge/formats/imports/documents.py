@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -59,7 +59,7 @@ def searched_files(response: Any, notes: list[str]) -> list[Hit]:
                 if isinstance(result, dict):
                     doc = result.get("filename") or result.get("file_id")
                     score, text = result.get("score"), result.get("text")
-                    hits.append(make_hit(notes, id=None, doc=doc, score=score, text=text))
+                    hits.append(make_hit(notes, None, doc, score, text))
     return hits
 
 
@@ -79,24 +79,20 @@ def hit_of(document: Any, notes: list[str]) -> Hit | None:
             around = {name: document[name] for name in _SCORES if name in document}
             return hit_of({**inner, **around}, notes)
     metadata = metadata_of(first(document, _METADATA), notes)
-    return make_hit(
-        notes,
-        id=first(document, _IDS, of=(str, int)) or first(metadata, _METADATA_IDS, of=(str, int)),
-        doc=first(document, _OWN_DOCS, of=str) or first(metadata, _DOCS, of=str),
-        score=first(document, _SCORES, missing=first(metadata, _SCORES)),
-        text=first(document, _TEXTS, of=str),
-        places=(document, metadata),
-    )
+    hit_id = first(document, _IDS, of=(str, int)) or first(metadata, _METADATA_IDS, of=(str, int))
+    doc = first(document, _OWN_DOCS, of=str) or first(metadata, _DOCS, of=str)
+    score = first(document, _SCORES, missing=first(metadata, _SCORES))
+    text = first(document, _TEXTS, of=str)
+    return make_hit(notes, hit_id, doc, score, text, document, metadata)
 
 
 def make_hit(
     notes: list[str],
-    *,
     id: Any,
     doc: Any,
     score: Any,
     text: Any,
-    places: Iterable[Mapping[str, Any]] = (),
+    *places: Mapping[str, Any],
 ) -> Hit:
     """A hit of our own, with the fields that are there.
 
@@ -154,7 +150,8 @@ def metadata_doc(metadata: Mapping[str, Any]) -> Any:
 
 def metadata_score(metadata: Mapping[str, Any]) -> Any:
     """The score of a chunk in its metadata."""
-    return first(metadata, _SCORES)
+    score = metadata.get("score")
+    return score if type(score) is float else first(metadata, _SCORES)
 
 
 def first(
@@ -183,13 +180,20 @@ class NumberedDocuments:
     def __init__(self, attributes: Mapping[str, Any], prefix: str) -> None:
         self.fields: dict[int, dict[str, Any]] = {}
         self.lost: str | None = None
+        fields: dict[str, Any] = {}
+        last_rank = None
+        parts_of = _parts_behind(prefix)
         for key, value in attributes.items():
-            if key.startswith(prefix):
-                rank, field = _parts_of(key, prefix)
+            parts = parts_of(key)
+            if parts is not None:
+                rank, field = parts
                 if rank is None:
                     self.lost = f"`{key[:80]}` has no rank"
-                else:
-                    self.fields.setdefault(rank, {})[field] = value
+                    continue
+                if rank != last_rank:
+                    fields = self.fields.setdefault(rank, {})
+                    last_rank = rank
+                fields[field] = value
         if self.fields and self.lost is None and max(self.fields) != len(self.fields) - 1:
             ranks = sorted(self.fields)
             missing, total = ranks[-1] + 1 - len(ranks), ranks[-1] + 1
@@ -201,9 +205,16 @@ class NumberedDocuments:
         return [self.fields[rank] for rank in sorted(self.fields)]
 
 
-@lru_cache(4096)  # every span has the same keys
-def _parts_of(key: str, prefix: str) -> tuple[int | None, str]:
-    """The rank in a key, and the field behind it."""
-    number, _, field = key.removeprefix(prefix).partition(".")
-    is_rank = number.isascii() and number.isdecimal() and len(number) < 10
-    return int(number) if is_rank else None, field.removeprefix("document.")
+@lru_cache(16)
+def _parts_behind(prefix: str) -> Callable[[str], tuple[int | None, str] | None]:
+    """What takes a key apart that begins so: the rank, and the field behind it."""
+
+    @lru_cache(4096)  # every span has the same keys
+    def parts_of(key: str) -> tuple[int | None, str] | None:
+        if not key.startswith(prefix):
+            return None
+        number, _, field = key.removeprefix(prefix).partition(".")
+        is_rank = number.isascii() and number.isdecimal() and len(number) < 10
+        return int(number) if is_rank else None, field.removeprefix("document.")
+
+    return parts_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
+from ragauge.concurrency import paused_collector
 from ragauge.errors import RagaugeError
 from ragauge.files.atomic_write import atomic_file
 from ragauge.files.open import UnpackedFile, inspect, unpacked
@@ -54,7 +55,8 @@ def import_files(
         join = None if gold is None else _join(gold, fields)
         target = stack.enter_context(atomic_file(out))
         rows = native_rows(form, files, side, coverage=coverage, options=options, join=join)
-        target.writelines(encoded(rows))
+        with paused_collector():
+            target.writelines(encoded(rows))
         if not coverage.rows:
             what = "trace" if side == "traces" else "test case"
             message = f"there is no {what} in {', '.join(f'`{file.name}`' for file in files)}"

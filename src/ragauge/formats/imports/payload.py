@@ -138,13 +138,12 @@ def index_in(metadata: Mapping[str, Any]) -> dict[str, str] | None:
 
 def finite(value: Any) -> float | None:
     """A number that is one; some exporters write numbers as text."""
-    if isinstance(value, bool) or value is None:
-        return None
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
+    if type(value) is not float:  # what nearly all are
+        if isinstance(value, bool) or not isinstance(value, str | int):
             return None
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return value
+        try:
+            number = float(value)
+        except (ValueError, OverflowError):
+            return None
+        value = number if isinstance(value, str) or abs(value) >= 2**53 else value
+    return value if math.isfinite(value) else None

@@ -9,8 +9,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from io import FileIO
-from itertools import accumulate
-from operator import itemgetter
+from itertools import groupby, islice
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import msgspec
@@ -29,6 +29,8 @@ from ragauge.formats.rerank_stages import at_first_stage
 from ragauge.model.field_spellings import FIRST_HITS
 
 _LATEST = 2**63 - 1
+_TOGETHER = 64
+"""So many spans of a trace are written at once, where they follow each other."""
 _BUFFER = 1024 * 1024
 _SIZE_BITS = 32
 _LARGEST = (1 << _SIZE_BITS) - 1
@@ -52,8 +54,12 @@ class _Record(Struct, array_like=True, gc=False):
     facts: SpanFacts | None
 
 
-def _by_start(record: _Record) -> tuple[int, int, str]:
-    return record.start, -record.end, record.span_id
+def _by_start(records: Iterable[_Record]) -> list[_Record]:
+    """Records in the order of their starts; of those of one moment the longest first."""
+    ordered = sorted(records, key=_start)
+    if len({record.start for record in ordered}) < len(ordered):
+        ordered.sort(key=lambda record: (record.start, -record.end, record.span_id))
+    return ordered
 
 
 def _by_end(record: _Record) -> tuple[int, int, str]:
@@ -61,7 +67,8 @@ def _by_end(record: _Record) -> tuple[int, int, str]:
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(_Record).decode
+_decode = msgspec.msgpack.Decoder(list[_Record]).decode
+_trace_id, _start = attrgetter("trace_id"), attrgetter("start")
 
 
 def traces_of(
@@ -70,8 +77,7 @@ def traces_of(
     """The traces that spans are, in the order of their times."""
     assembler = TraceAssembler(options, coverage)
     with assembler.file:
-        for span in spans:
-            assembler.add(span)
+        assembler.add(spans)
         yield from assembler.rows()
 
 
@@ -96,11 +102,15 @@ class TraceAssembler:
         # in one number, and a bare list of them, since there may be millions.
         self.traces: dict[str, list[int]] = {}
 
-    def add(self, span: TraceSpan) -> None:
-        """Take a span."""
-        attributes = span.attributes
+    def add(self, spans: Iterable[TraceSpan]) -> None:
+        """Take spans. Those of one trace mostly follow each other, and are written together."""
+        for trace_id, run in groupby(spans, _trace_id):
+            while records := [self._record(span) for span in islice(run, _TOGETHER)]:
+                self._store(trace_id, records)
+
+    def _record(self, span: TraceSpan) -> _Record:
         facts = None
-        marks = self.mark_names.intersection(attributes)
+        marks = self.mark_names.intersection(span.attributes)
         if len(marks) == 1:
             (mark,) = marks
             facts = self.marks[mark][1].read(span)
@@ -112,20 +122,20 @@ class TraceAssembler:
             build = span.resource.get("service.version")
             if isinstance(build, str) and (facts.index is None or "build" not in facts.index):
                 facts.index = {**(facts.index or {}), "build": build}
-        record = _Record(span.span_id, span.parent_id, span.start, span.end, span.error, facts)
+        return _Record(span.span_id, span.parent_id, span.start, span.end, span.error, facts)
+
+    def _store(self, trace_id: str, records: list[_Record]) -> None:
+        start = min([record.start for record in records])
         try:
-            data = _encode(record)
+            data = _encode(records)
         except OverflowError:  # a number that no format but JSON can hold
-            record.start, record.end = min(span.start, _LATEST), min(span.end, _LATEST)
-            if facts is not None:
-                facts.input, facts.output = str(facts.input), str(facts.output)
-            data = _encode(record)
+            data = _encode([_storable(record) for record in records])
         place = self.size << _SIZE_BITS | len(data)
-        trace = self.traces.get(span.trace_id)
+        trace = self.traces.get(trace_id)
         if trace is None:
-            self.traces[span.trace_id] = [span.start, place]
+            self.traces[trace_id] = [start, place]
         else:
-            trace[0] = min(trace[0], span.start)
+            trace[0] = min(trace[0], start)
             trace.append(place)
         self.file.write(data)
         self.size += len(data)
@@ -151,7 +161,10 @@ class TraceAssembler:
 
     def _unique(self, records: Sequence[_Record]) -> dict[str, _Record]:
         """The spans by id. One that comes twice (sent again, or begun and ended) is one."""
-        by_id: dict[str, _Record] = {}
+        by_id = {record.span_id: record for record in records}
+        if len(by_id) == len(records):
+            return by_id
+        by_id = {}
         for record in records:
             earlier = by_id.setdefault(record.span_id, record)
             if earlier is not record:
@@ -168,19 +181,18 @@ class TraceAssembler:
         return by_id
 
     def _assembled(self, trace_id: str, by_id: dict[str, _Record]) -> Iterator[Row]:
-        records = sorted(by_id.values(), key=_by_start)
+        records = _by_start(by_id.values())
         known = [record for record in records if record.facts is not None]
         if not known:
             self.coverage.note(_FOREIGN)
             return
-        if any(
-            record.parent_id is not None and record.parent_id not in by_id for record in records
-        ):
-            self.coverage.note(_PARTIAL)
+        for record in records:
+            if record.parent_id is not None and record.parent_id not in by_id:
+                self.coverage.note(_PARTIAL)
+                break
         for record in known:
-            if notes := record.facts.notes:  # type: ignore[union-attr]
-                for note in notes:
-                    self.coverage.note(note)
+            for note in record.facts.notes or ():  # type: ignore[union-attr]
+                self.coverage.note(note)
         trace = _SpanTree(known, by_id)
         question, answer = trace.question(), trace.answer()
         retrievals, rerankings = trace.retrievals(), trace.with_role(RERANKER)
@@ -276,17 +288,11 @@ class _RecordFile:
         self.block = memoryview(b"")
 
     def records(self, places: Sequence[int]) -> list[_Record]:
-        """The records at some places; spans of one trace mostly stand together."""
-        sizes = [place & _LARGEST for place in places]
-        first, last = places[0] >> _SIZE_BITS, (places[-1] >> _SIZE_BITS) + sizes[-1]
-        if last - first == sum(sizes):
-            block = self._taken(first, last - first)
-            ends = accumulate(sizes)
-            return [_decode(block[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
-        return [
-            _decode(self._taken(place >> _SIZE_BITS, size))
-            for place, size in zip(places, sizes, strict=True)
-        ]
+        """The records at some places."""
+        records: list[_Record] = []
+        for place in places:
+            records += _decode(self._taken(place >> _SIZE_BITS, place & _LARGEST))
+        return records
 
     def _taken(self, first: int, size: int) -> memoryview:
         offset = first - self.start
@@ -296,6 +302,24 @@ class _RecordFile:
             self.block = memoryview(self.file.read(max(size, _BUFFER) if is_next else size))
             self.start, offset = first, 0
         return self.block[offset : offset + size]
+
+
+def _storable(record: _Record) -> _Record:
+    """A record whose numbers have 64 bits: a time is cut, any other number is kept as text."""
+    facts = _small(msgspec.to_builtins(record.facts))
+    start, end = min(record.start, _LATEST), min(record.end, _LATEST)
+    return msgspec.structs.replace(
+        record, start=start, end=end, facts=msgspec.convert(facts, SpanFacts | None)
+    )
+
+
+def _small(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _small(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_small(entry) for entry in value]
+    is_large = isinstance(value, int) and not -_LATEST <= value <= _LATEST
+    return str(value) if is_large else value
 
 
 def _citations_in(output: Any) -> list[CitedSource] | None:
@@ -320,9 +344,11 @@ class _SpanTree:
         self.known = known
         self.by_id = by_id
         self.by_role: dict[str, list[_Record]] = {}
+        tops: list[_Record] = []
         for record in known:
             self.by_role.setdefault(record.facts.role, []).append(record)  # type: ignore[union-attr]
-        tops = [record for record in known if self._known_above(record) is None]
+            if record.parent_id is None or self._known_above(record) is None:
+                tops.append(record)
         self.tops = tops or list(known[:1])  # spans can be each other's parents, if they lie
         self.main = next((top for top in self.tops if top.parent_id is None), self.tops[0])
         self.tops.remove(self.main)
@@ -381,12 +407,13 @@ class _SpanTree:
 
     def answer(self) -> _Answer | None:
         """What the outermost span gave back, or else the last model."""
-        outputs = [top.facts.output for top in self.tops if top.facts.role in (CHAIN, MODEL)]  # type: ignore[union-attr]
-        outputs += [record.facts.output for record in self.with_role(MODEL)[::-1]]  # type: ignore[union-attr]
-        for output in outputs:
-            text = payload.answer_in(output)
-            if text is not None:
-                return _Answer(text, _citations_in(output))
+        tops = [top for top in self.tops if top.facts.role in (CHAIN, MODEL)]  # type: ignore[union-attr]
+        for records in (tops, reversed(self.with_role(MODEL))):
+            for record in records:
+                output = record.facts.output  # type: ignore[union-attr]
+                text = payload.answer_in(output)
+                if text is not None:
+                    return _Answer(text, _citations_in(output))
         return None
 
     def searched_files(self) -> list[dict[str, Any]]:
@@ -415,15 +442,19 @@ class _SpanTree:
 
     def first(self, name: str) -> Any:
         """The first value of a fact, from the outermost span to the last."""
-        values = (getattr(record.facts, name) for record in [*self.tops, *self.known])
-        return next((value for value in values if value is not None), None)
+        for records in (self.tops, self.known):
+            for record in records:
+                value = getattr(record.facts, name)
+                if value is not None:
+                    return value
+        return None
 
     def index(self) -> dict[str, str]:
         """What identifies the index: as the outermost spans say, then as retrievers do."""
         names: dict[str, str] = {}
-        for record in [*self.tops, *self.with_role(RETRIEVER)]:
-            for name, value in (record.facts.index or {}).items():  # type: ignore[union-attr]
-                names.setdefault(name, value)
+        for record in (*self.tops, *self.with_role(RETRIEVER)):
+            if index := record.facts.index:  # type: ignore[union-attr]
+                names = {**index, **names}
         return dict(sorted(names.items()))
 
 

@@ -10,11 +10,12 @@ import pytest
 
 from ragauge.errors import RagaugeError
 from ragauge.files.open import UnpackedFile, unpacked
+from ragauge.formats.imports import otlp_json
 from ragauge.formats.imports.convert import recognise
 from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ForeignFile, ImportOptions
 from ragauge.formats.imports.otlp import FORMAT
-from tests.support.spans import body, chain, imported, protobuf, retriever, written
+from tests.support.spans import body, chain, imported, protobuf, retriever, span, written
 
 REQUEST = body(
     retriever(2, ["a", "ü"], "q?", parent=1),
@@ -45,6 +46,73 @@ def test_json_in_any_layout_is_the_same(tmp_path: Path) -> None:
         assert rows == expected, name
     assert expected is not None
     assert [row["question"] for row in expected] == ["q?", "r?"]
+
+
+@pytest.mark.parametrize("block", [1, 64, 5_000])
+@pytest.mark.parametrize("large", [200, 3_000, 100_000])
+def test_json_of_any_size_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, large: int
+) -> None:
+    """Lines over the ends of blocks, lines and documents that are decoded part by part."""
+    both = {"resourceSpans": REQUEST["resourceSpans"] + OTHER["resourceSpans"]}
+    layouts = {
+        "one line": json.dumps(both),
+        "pretty": json.dumps(both, indent=2),
+        "lines": f"{json.dumps(OTHER)}\n{json.dumps(REQUEST)}\n",
+        "blank lines": f"\n\n{json.dumps(REQUEST)}\n  \n{json.dumps(OTHER)}",
+        "array": json.dumps([REQUEST, OTHER]),
+        "byte order mark": "\ufeff" + json.dumps(both),
+        "with metrics": f'{{"resourceMetrics": []}}\n{json.dumps(both)}\n',
+    }
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps(both), encoding="utf-8")
+    expected = imported(path)
+    monkeypatch.setattr(otlp_json, "_BLOCK", block)
+    monkeypatch.setattr(otlp_json, "_LARGE", large)
+    for name, text in layouts.items():
+        path.write_text(text, encoding="utf-8")
+        assert imported(path) == expected, name
+
+
+def test_a_damaged_part_of_a_large_document_says_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(otlp_json, "_LARGE", 100)
+    text = json.dumps(REQUEST, indent=2)
+    path = tmp_path / "spans.json"
+    path.write_text(text, encoding="utf-8")
+    file = ForeignFile(UnpackedFile(str(path), str(path), False))
+    path.write_text(text.replace('"input.value"', "input.value", 1), encoding="utf-8")
+    with pytest.raises(RagaugeError) as caught:
+        list(otlp_json.json_spans(file))
+    line = text[: text.index('"input.value"')].count("\n") + 1
+    assert caught.value.problems[0].code == "bad-spans"
+    assert caught.value.problems[0].place.line == line
+
+
+def test_numbers_beyond_64_bits_hide_nothing(tmp_path: Path) -> None:
+    """Such a number anywhere in a span once made the word "None" of its question."""
+    late = 2**64 + 5
+    output = json.dumps({"answer": "It is.", "seed": 10**40})
+    spans = [
+        chain(1, "q?", output, endTimeUnixNano=str(late)[:19] + "9"),
+        span(
+            2,
+            {
+                "mlflow.spanType": '"RETRIEVER"',
+                "mlflow.spanInputs": '{"query": "q?"}',
+                "mlflow.spanOutputs": json.dumps(
+                    [{"id": "a", "metadata": {"score": 10**40}}, {"id": "b", "score": 10**400}]
+                ),
+            },
+            parent=1,
+        ),
+        span(3, {"mlflow.spanType": '"CHAIN"', "mlflow.spanOutputs": f"[{10**30}]"}, parent=1),
+    ]
+    (row,) = imported(written(tmp_path / "spans.json", *spans))
+    assert row["question"] == "q?"
+    assert row["answer"] == "It is."
+    assert row["hits"] == [{"id": "a", "score": 1e40}, {"id": "b"}]
 
 
 def test_protobuf_and_json_are_the_same(tmp_path: Path) -> None:

@@ -11,8 +11,15 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ragauge.formats.imports import documents, payload
-from ragauge.formats.imports.documents import NumberedDocuments
+from ragauge.formats.imports import payload
+from ragauge.formats.imports.documents import (
+    NumberedDocuments,
+    make_hit,
+    metadata_doc,
+    metadata_id,
+    metadata_of,
+    metadata_score,
+)
 from ragauge.formats.imports.span import (
     CHAIN,
     MODEL,
@@ -27,8 +34,8 @@ from ragauge.formats.imports.vocabulary import Vocabulary
 _KIND = "openinference.span.kind"
 _RETRIEVED, _RERANKED = "retrieval.documents.", "reranker.output_documents."
 _ROLES = {
-    "RETRIEVER": RETRIEVER, "RERANKER": RERANKER, "LLM": MODEL, "EMBEDDING": OTHER, "TOOL": OTHER,
-    "PROMPT": OTHER, "GUARDRAIL": OTHER, "EVALUATOR": OTHER,
+    "CHAIN": CHAIN, "RETRIEVER": RETRIEVER, "RERANKER": RERANKER, "LLM": MODEL, "EMBEDDING": OTHER,
+    "TOOL": OTHER, "PROMPT": OTHER, "GUARDRAIL": OTHER, "EVALUATOR": OTHER,
 }  # fmt: skip
 _FLAT = "metadata."
 
@@ -36,11 +43,9 @@ _FLAT = "metadata."
 def _read(span: TraceSpan) -> SpanFacts:
     attributes = span.attributes
     kind = attributes.get(_KIND)
-    if kind is None:
-        is_reranker = any(key.startswith(_RERANKED) for key in attributes)
-        kind = "RERANKER" if is_reranker else "RETRIEVER"
-    role = _ROLES.get(str(kind).upper(), CHAIN)
-    notes: list[str] = []
+    role = _ROLES.get(kind) if isinstance(kind, str) else None
+    if role is None:
+        role = _role_of(kind, attributes)
     facts = SpanFacts(role)
     metadata = attributes.get("metadata")
     if isinstance(metadata, str):
@@ -49,7 +54,11 @@ def _read(span: TraceSpan) -> SpanFacts:
         facts.qid, facts.index = payload.qid_in(metadata), payload.index_in(metadata)
     session = attributes.get("session.id")
     facts.session = session if isinstance(session, str) else None
-    if role in (RETRIEVER, RERANKER):
+    if role == CHAIN:
+        facts.input = attributes.get("input.value")
+        facts.output = attributes.get("output.value")
+    elif role in (RETRIEVER, RERANKER):
+        notes: list[str] = []
         prefix = _RETRIEVED if role == RETRIEVER else _RERANKED
         facts.hits, facts.lost = _hits(span, prefix, notes)
         facts.question = payload.question_in(attributes.get("input.value"))
@@ -57,15 +66,19 @@ def _read(span: TraceSpan) -> SpanFacts:
             facts.candidates, _ = _hits(span, "reranker.input_documents.", notes)
             query = attributes.get("reranker.query")
             facts.question = query if isinstance(query, str) else facts.question
+        facts.notes = notes or None
     elif role == MODEL:
         facts.output = attributes.get("llm.output_messages.0.message.content")
         if facts.output is None:
             facts.output = attributes.get("output.value")
-    elif role == CHAIN:
-        facts.input = attributes.get("input.value")
-        facts.output = attributes.get("output.value")
-    facts.notes = notes or None
     return facts
+
+
+def _role_of(kind: Any, attributes: dict[str, Any]) -> str:
+    """The role of a kind that is written in another way, or was dropped."""
+    if kind is not None:
+        return _ROLES.get(str(kind).upper(), CHAIN)
+    return RERANKER if any(key.startswith(_RERANKED) for key in attributes) else RETRIEVER
 
 
 def _hits(
@@ -74,35 +87,23 @@ def _hits(
     listed = NumberedDocuments(span.attributes, prefix)
     entries = listed.ordered()
     hits = []
-    missing_id = False
-    for fields in entries:
-        stated = fields.get("metadata")
-        if stated is not None:
-            metadata = documents.metadata_of(stated, notes)
-        else:
-            metadata = _flat_metadata(fields)
-        hit_id, score = fields.get("id"), fields.get("score")
-        if hit_id is None and metadata:
-            hit_id = documents.metadata_id(metadata)
-        if score is None and metadata:
-            score = documents.metadata_score(metadata)
-        hit = documents.make_hit(
-            notes,
-            id=hit_id,
-            doc=documents.metadata_doc(metadata) if metadata else None,
-            score=score,
-            text=fields.get("content"),
-            places=(metadata,) if metadata else (),
-        )
-        missing_id = missing_id or "id" not in hit
-        hits.append(hit)
-    if missing_id:
-        # The instrumentor of LangChain writes ids into the output alone.
-        output = _written(span.attributes.get("output.value"))
-        if len(output) == len(hits):
-            for rank, (hit, document) in enumerate(zip(hits, output, strict=True)):
-                if "id" not in hit and document.id and document.page_content == hit.get("text"):
-                    hits[rank] = {"id": str(document.id), **hit}
+    written: list[_Document] | None = None
+    for rank, fields in enumerate(entries):
+        get = fields.get
+        stated, text = get("metadata"), get("content")
+        metadata = _flat_metadata(fields) if stated is None else metadata_of(stated, notes)
+        hit_id, score, doc = get("id"), get("score"), None
+        if metadata:
+            hit_id = metadata_id(metadata) if hit_id is None else hit_id
+            score = metadata_score(metadata) if score is None else score
+            doc = metadata_doc(metadata)
+        if hit_id is None or hit_id == "":
+            # The instrumentor of LangChain writes ids into the output alone.
+            if written is None:
+                written = _written(span.attributes.get("output.value"), len(entries))
+            if written and written[rank].page_content == text:
+                hit_id = written[rank].id
+        hits.append(make_hit(notes, hit_id, doc, score, text, metadata))
     lost = listed.lost
     if span.dropped:
         lost = lost or "perhaps some of the documents"
@@ -132,21 +133,21 @@ _decode_output = msgspec.json.Decoder(_Output).decode
 _decode_documents = msgspec.json.Decoder(list[_Document]).decode
 
 
-def _written(output: Any) -> list[_Document]:
-    """The documents that a retriever gave back, as JSON."""
+def _written(output: Any, count: int) -> list[_Document]:
+    """The documents that a retriever gave back, as JSON; none where they are not so many."""
     if not isinstance(output, str):
         return []
     try:
-        if output.startswith("["):
-            return _decode_documents(output)
-        return _decode_output(output).documents
+        is_list = output.startswith("[")
+        listed = _decode_documents(output) if is_list else _decode_output(output).documents
     except (msgspec.DecodeError, RecursionError):
         return []
+    return listed if len(listed) == count else []
 
 
 @lru_cache(256)  # every span of a trace has the same
 def _metadata_facts(text: str) -> tuple[str | None, dict[str, str] | None]:
-    metadata = documents.metadata_of(text, [])
+    metadata = metadata_of(text, [])
     return payload.qid_in(metadata), payload.index_in(metadata)
 
 
