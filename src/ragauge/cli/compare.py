@@ -28,6 +28,7 @@ from ragauge.cli.store_options import STORE_OPTION, CorpusOption, is_file
 from ragauge.cli.streams import print_text
 
 if TYPE_CHECKING:
+    from ragauge.compare.align import Aligned
     from ragauge.compare.common_gold import StoredRun
     from ragauge.model.comparison import Comparison, ComparisonReport, Kind
     from ragauge.model.scores import Scores
@@ -101,7 +102,6 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     from ragauge import registry
     from ragauge.codes import ExitCode
     from ragauge.compare import align, common_gold, compare
-    from ragauge.errors import RagaugeError
     from ragauge.model.comparison import ComparisonView
     from ragauge.model.verdict import Verdict
 
@@ -147,13 +147,8 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
                     "hits: stored runs or trace files, not files of scores"
                 )
             aligned = compare.align_scores(one, other)
-            if asked.fail_on and not aligned.ranked:
-                raise RagaugeError.of(
-                    "incomparable",
-                    "--fail-on cannot be judged: a file of scores has no ranks",
-                    hint="save both again with `ragauge score --full -o FILE.json`, or compare "
-                    "stored runs",
-                )
+            if asked.fail_on:
+                _refuse_without_ranks(aligned)
             side_a = compare.describe_run(one, asked.a)
             side_b = compare.describe_run(other, asked.b)
         drop_gates, verdict = judged_drops(
@@ -272,6 +267,20 @@ def _safe(name: str) -> str:
     return "".join(
         character if character.isalnum() or character in "-_.:" else "_" for character in name
     ).strip(".")
+
+
+def _refuse_without_ranks(aligned: Aligned) -> None:
+    """Raise if files of scores do not say what was found: nobody could tell what was lost."""
+    from ragauge.errors import RagaugeError
+
+    if aligned.ranked and aligned.every_unit:
+        return
+    lacks = "the ranks of all evidence" if aligned.ranked else "ranks"
+    raise RagaugeError.of(
+        "incomparable",
+        f"--fail-on cannot be judged: a file of scores does not have {lacks}",
+        hint="save both again with `ragauge score --full -o FILE.json`, or compare stored runs",
+    )
 
 
 def _undecided(comparison: Comparison) -> str | None:

@@ -14,11 +14,14 @@ from ragauge.model.report import ReportFormat
 from ragauge.model.scores import MetricResult
 from ragauge.model.verdict import Status, Verdict
 
-SCHEMA = "ragauge.compare/1"
+SCHEMA = "ragauge.compare/2"
 
-Kind = Literal["win", "loss", "draw", "regression"]
-KINDS: tuple[Kind, ...] = ("regression", "loss", "win", "draw")
+Kind = Literal["win", "loss", "draw", "regression", "mixed"]
+KINDS: tuple[Kind, ...] = ("regression", "mixed", "loss", "win", "draw")
 """What may come of a question, in the order in which a reader wants to see it."""
+
+WORSE: tuple[Kind, ...] = ("regression", "mixed", "loss")
+"""Kinds of questions that lost something."""
 
 MatchLevel = Literal["exact", "doc_span", "quote", "doc", "none"]
 MATCH_LEVELS: tuple[MatchLevel, ...] = ("exact", "doc_span", "quote", "doc", "none")
@@ -26,6 +29,9 @@ MATCH_LEVELS: tuple[MatchLevel, ...] = ("exact", "doc_span", "quote", "doc", "no
 
 Match = Literal["exact", "fallback_doc_span", "fallback_quote", "fallback_doc", "mixed", "none"]
 
+
+DEFAULT_K = 10
+"""The cut-off of the kinds of questions where no gate has one."""
 
 RANKS = ("retrieval.mrr@999999999", "retrieval.mrr_doc@999999999")
 """Reciprocal ranks without a cut-off, which every stored run keeps for its questions: by evidence,
@@ -107,8 +113,12 @@ class AnswerChange(Struct, frozen=True, kw_only=True):
 class QueryComparison(Struct, frozen=True, kw_only=True):
     """One question in both runs. `kind` is None where nothing is expected of retrieval.
 
-    Ranks count from 1; of a question with several slots the reciprocal ranks are compared, each the
-    mean over its slots. `rungs` are the match levels of its expected items.
+    Ranks are those of the first evidence and count from 1; of a question with several slots the
+    reciprocals are the means over its slots. `units` is how many things are expected: groups, or
+    else pieces of evidence, or else documents. `a_units` and `b_units` are how many of them are
+    found within the cut-off of the comparison, the mean over slots; `lost` and `gained` name those
+    that are found less, or more, often than before. `rungs` are the match levels of its expected
+    items.
     """
 
     query_id: str
@@ -119,6 +129,11 @@ class QueryComparison(Struct, frozen=True, kw_only=True):
     turn: int | None = None
     a_reciprocal: float | None = None
     b_reciprocal: float | None = None
+    units: int | None = None
+    a_units: float | None = None
+    b_units: float | None = None
+    lost: tuple[str, ...] = ()
+    gained: tuple[str, ...] = ()
     rungs: tuple[MatchLevel, ...] = ()
     answer: AnswerChange | None = None
 
@@ -144,6 +159,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     left_out     how many questions were excluded, by reason
     counted      how many questions were compared
     ranked       whether ranks are known, so that questions can be told apart by retrieval
+    k            the cut-off within which something counts as found in the kinds of questions
     """
 
     run_a: ComparedRun
@@ -162,6 +178,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     verdict: Verdict | None = None
     ranked: bool = True
+    k: int = DEFAULT_K
 
     @property
     def recognised(self) -> Match | None:

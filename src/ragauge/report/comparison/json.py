@@ -43,6 +43,7 @@ def _document(view: ComparisonView) -> dict[str, Any]:
             **{delta.metric: _delta(delta) for delta in comparison.deltas},
         },
         "kinds": {"retrieval": _kinds(comparison.kinds), "answer": _kinds(comparison.answer_kinds)},
+        "k": comparison.k,
         "left_out": dict(sorted(comparison.left_out.items())),
         "counted": comparison.counted,
         "causes": msgspec.to_builtins(comparison.causes),
@@ -97,9 +98,14 @@ def _delta(delta: Delta) -> dict[str, Any]:
 
 
 def _query(query: QueryComparison) -> QueryComparison:
-    """The question as it is written: its fields in their order, with reciprocals rounded."""
-    a, b = rounded(query.a_reciprocal), rounded(query.b_reciprocal)
-    return msgspec.structs.replace(query, a_reciprocal=a, b_reciprocal=b)
+    """The question as it is written: its fields in their order, with means over slots rounded."""
+    return msgspec.structs.replace(
+        query,
+        **{name: rounded(getattr(query, name)) for name in _ROUNDED},
+    )
+
+
+_ROUNDED = ("a_reciprocal", "b_reciprocal", "a_units", "b_units")
 
 
 REPORT = ComparisonReport(

@@ -13,6 +13,7 @@ from ragauge.model import phrases
 from ragauge.model.comparison import (
     KINDS,
     MATCH_LEVELS,
+    WORSE,
     Cause,
     ComparedRun,
     Comparison,
@@ -26,11 +27,12 @@ from ragauge.text import plain
 
 PLURALS: dict[Kind, str] = {
     "regression": "regressions",
+    "mixed": "mixed",
     "loss": "losses",
     "win": "wins",
     "draw": "draws",
 }
-_HEADLINE_KINDS: tuple[Kind, ...] = ("win", "loss", "regression")
+_HEADLINE_KINDS: tuple[Kind, ...] = ("win", "loss", "mixed", "regression")
 _FOREMOST = ("retrieval.hit", "retrieval.recall", "answer.precision")
 """Of metrics that are alike gated and alike certain, a headline names the first of these."""
 
@@ -155,7 +157,7 @@ def headline(comparison: Comparison) -> str:
     parts = []
     for about, kinds in (("", comparison.kinds), ("answers: ", comparison.answer_kinds)):
         if any(kinds.values()):
-            parts.append(about + ", ".join(_counted(kinds, kind) for kind in _HEADLINE_KINDS))
+            parts.append(about + _all_counted(kinds, _HEADLINE_KINDS))
     opening = f"{phrases.count(comparison.counted, 'question')} compared"
     if not parts:
         return f"{opening}: {_evidence(comparison.deltas)}"
@@ -191,6 +193,12 @@ def _importance(delta: Delta) -> tuple[bool, bool, int]:
     return not delta.gated, not is_beyond_chance(delta), place
 
 
+def _all_counted(kinds: Mapping[Kind, int], named: Sequence[Kind]) -> str:
+    """How many questions of each kind; `mixed` is rare, and not named where there are none."""
+    counted = [kind for kind in named if kind != "mixed" or kinds.get(kind)]
+    return ", ".join(_counted(kinds, kind) for kind in counted)
+
+
 def _counted(kinds: Mapping[Kind, int], kind: Kind) -> str:
     n = kinds.get(kind, 0)
     return f"{n} {kind if n == 1 else PLURALS[kind]}"
@@ -217,7 +225,7 @@ def answer_line(comparison: Comparison) -> str:
 
 
 def _kinds(about: str, kinds: Mapping[Kind, int], rest: int, others: str) -> str:
-    line = f"{about}: {', '.join(_counted(kinds, kind) for kind in KINDS)}"
+    line = f"{about}: {_all_counted(kinds, KINDS)}"
     return f"{line}; {phrases.count(rest, 'question')} {others}" if rest > 0 else line
 
 
@@ -351,9 +359,9 @@ def groups(view: ComparisonView, most: int) -> list[QuestionGroup]:
 
 
 def worse_groups(view: ComparisonView) -> list[QuestionGroup]:
-    """All regressions and losses."""
+    """All questions that lost something."""
     every = groups(view, len(view.comparison.per_query))
-    return [group for group in every if group.kind in ("regression", "loss")]
+    return [group for group in every if group.kind in WORSE]
 
 
 def slots_line(listed: Iterable[QuestionGroup]) -> str | None:

@@ -28,7 +28,9 @@ _NAME, _NAME_NARROW = 20, 12
 _PARTS = re.compile(r"[^._]+[._]?|[._]")
 _LARGE = re.compile(r"(?<!\d)\d{3,}+\.\d{4}")
 """Numbers from 100 on, such as milliseconds, of which one decimal is enough on a screen."""
-_KINDS: dict[Kind, str] = {"regression": "red", "loss": "red", "win": "green", "draw": ""}
+_KINDS: dict[Kind, str] = {
+    "regression": "red", "mixed": "yellow", "loss": "red", "win": "green", "draw": "",
+}  # fmt: skip
 
 
 def _text(view: ComparisonView) -> str:
