@@ -38,6 +38,10 @@ RANKS = ("retrieval.mrr@999999999", "retrieval.mrr_doc@999999999")
 and by document where an item names no more."""
 
 
+CHANCE = 0.05
+"""A p-value below this counts as a change, as the 95 % interval does."""
+
+
 class ComparedRun(Struct, frozen=True, kw_only=True):
     """One of the two runs: what it is called, and what is known of how it came about.
 
@@ -64,7 +68,9 @@ class Delta(Struct, frozen=True, kw_only=True):
 
     delta        b - a, from unrounded values; None with a `reason`
     interval     95 %, of the differences question by question
-    p, p_holm    two-sided, as it is and corrected over all gated metrics
+    p, p_holm    two-sided, as it is and corrected (Holm) over the metrics that the headline may
+                 speak of: the gated ones, or those of the profile where no gate is on a drop; None
+                 for all others
     test         the test behind p
     detectable   the smallest change that this n would show in four cases of five
     lost         questions or slots without a result were counted as the worst, or excluded
@@ -84,6 +90,25 @@ class Delta(Struct, frozen=True, kw_only=True):
     gated: bool = False
     reason: str | None = None
     lost: bool = False
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the metric changed beyond chance, although several were tested.
+
+        The 95 % interval must lie on one side of 0, and the corrected test agree: an interval
+        holds a few values that all went one way for more than chance would, and the test knows how
+        few they are. A metric that the headline does not speak of is never called changed.
+        """
+        return self._off_zero and self.p_holm is not None and self.p_holm < CHANCE
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether a metric outside the headline moved, by its own test: one in twenty does."""
+        return self._off_zero and self.p_holm is None and self.p is not None and self.p < CHANCE
+
+    @property
+    def _off_zero(self) -> bool:
+        return self.interval is not None and not self.interval[0] <= 0 <= self.interval[1]
 
     @property
     def worse(self) -> bool:

@@ -227,7 +227,11 @@ COMPARE_FIELDS = {
     "deltas.ID.n": "questions with a value in both runs",
     "deltas.ID.interval": "the 95 % interval of the differences, question by question",
     "deltas.ID.p": "the two-sided p-value",
-    "deltas.ID.p_holm": "the p-value corrected over all gated metrics",
+    "deltas.ID.p_holm": "the p-value corrected (Holm) over the gated metrics, or over those "
+    "of the profile where no gate is on a drop; null for all others",
+    "deltas.ID.changed": "whether it changed beyond chance: interval and corrected p agree",
+    "deltas.ID.moved": "whether a metric without a corrected p moved by its own test, as one in "
+    "twenty does by chance",
     "deltas.ID.test": "the test behind p",
     "deltas.ID.detectable": "the smallest change that this n would show in four cases of five",
     "deltas.ID.gated": "whether a gate is on the metric",

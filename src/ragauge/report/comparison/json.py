@@ -88,6 +88,8 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "interval": rounded_pair(delta.interval),
         "p": _p(delta.p),
         "p_holm": _p(delta.p_holm),
+        "changed": delta.is_changed,
+        "moved": delta.is_moved,
         "test": delta.test,
         "detectable": rounded(delta.detectable),
         "gated": delta.gated,

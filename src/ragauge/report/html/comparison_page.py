@@ -108,7 +108,9 @@ def _counts(comparison: Comparison) -> list[tuple[str, int, str]]:
 
 def _metric_lines(comparison: Comparison) -> list[str]:
     undefined = sentences.undefined_line(comparison.deltas)
+    moved = sentences.moved_line(comparison.deltas)
     return [
+        *([] if moved is None else [moved]),
         *sentences.reason_lines(comparison.deltas),
         *([] if undefined is None else [undefined]),
         sentences.rung_line(comparison),
@@ -134,7 +136,7 @@ def _reach(deltas: Sequence[Delta]) -> float:
 
 def _certain_tone(delta: Delta) -> str | None:
     """The tone of a change that chance does not explain; None for all others."""
-    if not sentences.is_beyond_chance(delta):
+    if not delta.is_changed:
         return None
     return "bad" if delta.worse else "good" if delta.delta else "plain"
 
