@@ -150,3 +150,146 @@ def test_a_mean_over_slots(folder: Folder) -> None:
     (question,) = json.loads(outcome.out)["per_query"]
     assert (question["kind"], question["lost"]) == ("regression", ["y#1"])
     assert (question["a_units"], question["b_units"]) == (2.0, 1.5)
+
+
+# --- --fail-on ---
+
+
+@pytest.fixture
+def some_lost(folder: Folder) -> Folder:
+    """Of 30 questions three lost a piece, and one has another one instead of it."""
+    folder.write("gold.jsonl", GOLD)
+    before, after = rows("1", "2", "9"), rows("1", "2", "9")
+    for place in (3, 5, 8):
+        after[place] = rows("1", "8", "9")[place]
+    before[20], after[20] = rows("1", "8", "9")[20], rows("8", "2", "9")[20]
+    folder.write("a.jsonl", before)
+    folder.write("b.jsonl", after)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        (("regression",), 1),
+        (("regression:2",), 1),
+        (("regression:3",), 0),
+        (("regression:9%",), 1),  # 2.7 of 30 questions: 2
+        (("regression:10%",), 0),
+        (("regression:3", "--strict"), 1),  # the mixed one is a fourth
+        (("regression:4", "--strict"), 0),
+        (("loss:3",), 0),
+        (("loss:3", "--fail-on", "regression:2"), 1),
+    ],
+)
+def test_a_tolerance_in_questions_or_as_a_share(
+    some_lost: Folder, flags: tuple[str, ...], code: int
+) -> None:
+    """So many may be lost, and no more."""
+    names = ("a.jsonl", "b.jsonl", "--gold", "gold.jsonl")
+    outcome = some_lost.run("compare", *names, "--fail-on", *flags, "--format", "json")
+    assert outcome.exit_code == code, outcome.err
+    found = json.loads(outcome.out)
+    kinds = {"regression": 3, "mixed": 1, "loss": 0, "win": 0, "draw": 26}
+    assert found["kinds"]["retrieval"] == kinds
+    assert any(check["failed"] for check in found["fail_on"].values()) == bool(code)
+
+
+@pytest.mark.parametrize(
+    "text", ["regresion", "win", "regression:", "regression:-1", "regression:1.5", "regression:x%",
+             "regression:100%", "regression:1 %", "loss:999%", "regression:2:3"],
+)  # fmt: skip
+def test_a_limit_that_is_not_understood_or_never_fails_is_refused(
+    some_lost: Folder, text: str
+) -> None:
+    names = ("a.jsonl", "b.jsonl", "--gold", "gold.jsonl", "--fail-on", text)
+    outcome = some_lost.run("compare", *names)
+    assert (outcome.exit_code, outcome.codes) == (2, {"usage"})
+
+
+@pytest.mark.parametrize("flag", [("--strict",), ("--repeat-of-a", "a.jsonl")])
+def test_what_is_about_fail_on_needs_it(some_lost: Folder, flag: tuple[str, ...]) -> None:
+    names = ("a.jsonl", "b.jsonl", "--gold", "gold.jsonl")
+    assert some_lost.run("compare", *names, *flag).exit_code == 2
+
+
+def seeded(found: list[list[int]], lost: tuple[int, ...] = ()) -> list[dict[str, Any]]:
+    """One row for each question and seed; `found` says for each seed which questions hit."""
+    return [
+        {"qid": f"Q{i:02}", "seed": seed,
+         "retrieved_ids": ["x#1" if i in lost or i not in hits else f"d{i}#1", f"d{i}#2"]}
+        for seed, hits in enumerate(found)
+        for i in QUESTIONS
+    ]  # fmt: skip
+
+
+STABLE = list(range(10, 30))
+NOISY = [[*STABLE, 0, 1, 2], [*STABLE, 2, 3, 4], [*STABLE, 0, 4, 5]]
+OTHERS = [[*STABLE, 1, 3], [*STABLE, 0, 2, 5], [*STABLE, 4, 5, 6]]
+
+
+def test_the_noise_of_the_baseline_is_not_a_regression(folder: Folder) -> None:
+    """Ten questions hit by chance in both runs; in a third one five stable ones are lost, too."""
+    folder.write("gold.jsonl", GOLD)
+    folder.write("a.jsonl", seeded(NOISY))
+    folder.write("b.jsonl", seeded(OTHERS))
+    folder.write("c.jsonl", seeded(OTHERS, lost=(12, 15, 18, 21, 27)))
+    flags = ("--profile", "all", "--fail-on", "regression")
+    noise = compared(folder, "a.jsonl", "b.jsonl", *flags)
+    check = noise["fail_on"]["regression"]
+    assert check["questions"] > 0
+    assert (check["repeated"], check["explained"]) == (30, check["questions"])
+    assert (noise["exit_code"], check["p"] > 0.05) == (0, True)
+    real = compared(folder, "a.jsonl", "c.jsonl", *flags)
+    assert real["exit_code"] == 1
+    assert real["fail_on"]["regression"]["p"] < 0.001
+    assert real["fail_on"]["regression"]["explained"] == 0
+
+
+def test_a_stable_baseline_has_no_noise(folder: Folder) -> None:
+    """All its seeds agree: one question that is lost in one seed is a regression."""
+    folder.write("gold.jsonl", GOLD)
+    folder.write("a.jsonl", seeded([STABLE, STABLE]))
+    folder.write("b.jsonl", seeded([STABLE, STABLE[1:]]))
+    found = compared(folder, "a.jsonl", "b.jsonl", "--profile", "all", "--fail-on", "regression")
+    assert found["exit_code"] == 1
+    check = found["fail_on"]["regression"]
+    assert (check["questions"], check["unstable"], check["p"]) == (1, 0, None)
+
+
+def test_wordings_are_not_repeats(folder: Folder) -> None:
+    """A retriever that finds one wording and not the other does so every time."""
+    gold = [{**item, "paraphrases": [item["question"], f"again {item['question']}"]}
+            for item in GOLD]  # fmt: skip
+    folder.write("gold.jsonl", gold)
+    for name, found in (("a", [STABLE, STABLE[1:]]), ("b", [STABLE, STABLE[2:]])):
+        renamed = [
+            {key if key != "seed" else "paraphrase": value for key, value in row.items()}
+            for row in seeded(found)
+        ]
+        folder.write(f"{name}.jsonl", renamed)
+    found = compared(folder, "a.jsonl", "b.jsonl", "--profile", "all", "--fail-on", "regression")
+    assert found["exit_code"] == 1
+    assert found["fail_on"]["regression"]["repeated"] == 0
+
+
+@pytest.mark.parametrize("how", ["traces", "stored", "scores"])
+def test_other_runs_of_the_baseline_tell_its_noise(folder: Folder, how: str) -> None:
+    """Without seeds, two more runs of the same system say what it does by chance."""
+    folder.write("gold.jsonl", GOLD)
+    for name, hits in zip("aefb", [*NOISY, OTHERS[0]], strict=True):
+        rows_of_seed = [{**row, "seed": 0} for row in seeded([hits])]
+        folder.write(f"{name}.jsonl", rows_of_seed)
+    named = {
+        name: {"traces": lambda name: f"{name}.jsonl", "stored": lambda name: stored(folder, name),
+               "scores": lambda name: saved(folder, name)}[how](name)
+        for name in "aefb"
+    }  # fmt: skip
+    arguments = ("compare", named["a"], named["b"], "--fail-on", "regression", "--format", "json")
+    gold = ("--gold", "gold.jsonl") if how == "traces" else ()
+    alone = folder.run(*arguments, *gold)
+    assert (alone.exit_code, json.loads(alone.out)["fail_on"]["regression"]["repeated"]) == (1, 0)
+    repeats = ("--repeat-of-a", named["e"], "--repeat-of-a", named["f"])
+    together = folder.run(*arguments, *gold, *repeats)
+    check = json.loads(together.out)["fail_on"]["regression"]
+    assert (together.exit_code, check["repeated"], check["p"] > 0.05) == (0, 30, True)

@@ -211,13 +211,44 @@ class Comparison(Struct, frozen=True, kw_only=True):
         return self.match if self.rungs else None
 
 
+class KindCheck(Struct, frozen=True, kw_only=True):
+    """What `--fail-on` found of one kind.
+
+    kinds      those that count as it, and how many questions are of each, in retrieval or in
+               their answers: a question that is of two of them counts as the first
+    allowed    how many may be
+    explained  how many of them the noise of the baseline explains, as its repeats tell
+    repeated   how many questions the baseline asked several times in one wording
+    unstable   how many of those came out differently in the baseline itself
+    p          how often exchanged repeats look as bad; None where the baseline has no noise
+    """
+
+    kind: Kind
+    kinds: Mapping[Kind, int]
+    allowed: int = 0
+    explained: int = 0
+    repeated: int = 0
+    unstable: int = 0
+    p: float | None = None
+
+    @property
+    def questions(self) -> int:
+        """How many questions count."""
+        return sum(self.kinds.values())
+
+    @property
+    def failed(self) -> bool:
+        """Whether there are too many."""
+        return self.questions - self.explained > self.allowed
+
+
 class ComparisonView(Struct, frozen=True, kw_only=True):
     """What a report of a comparison shows, and for whom: width and colour are the screen's.
 
     `full` lists draws too. `details` are the questions one by one, where a report asked for them,
-    in the order of `comparison.per_query`. `fail_on` is what may not be there, and how many there
-    are, in retrieval and answers together; without a kind nothing was asked of questions.
-    `undecided` says why that cannot be told of all questions. `raw_csv` is as in `View`.
+    in the order of `comparison.per_query`. `fail_on` are the kinds of which there may not be too
+    many; without one nothing was asked of questions. `undecided` says why that cannot be told of
+    all questions. `raw_csv` is as in `View`.
     """
 
     comparison: Comparison
@@ -225,7 +256,7 @@ class ComparisonView(Struct, frozen=True, kw_only=True):
     width: int = 80
     color: bool = False
     details: Drilldowns | None = None
-    fail_on: Mapping[Kind, int] = {}
+    fail_on: tuple[KindCheck, ...] = ()
     undecided: str | None = None
     raw_csv: bool = False
 
@@ -235,15 +266,19 @@ class ComparisonView(Struct, frozen=True, kw_only=True):
         verdict = self.comparison.verdict
         if verdict is not None and verdict.exit_code != ExitCode.PASS:
             return verdict.exit_code
-        if any(self.fail_on.values()):
+        if self._is_failed:
             return ExitCode.GATE_FAILED
         return ExitCode.PASS if self.undecided is None else ExitCode.NOT_EVALUABLE
+
+    @property
+    def _is_failed(self) -> bool:
+        return any(check.failed for check in self.fail_on)
 
     @property
     def status(self) -> Status | None:
         """The word for that; None where neither gates nor questions were to decide."""
         verdict = self.comparison.verdict
-        if any(self.fail_on.values()) and self.exit_code == ExitCode.GATE_FAILED:
+        if self._is_failed and self.exit_code == ExitCode.GATE_FAILED:
             return "fail"
         if verdict is not None and (self.undecided is None or verdict.exit_code != ExitCode.PASS):
             return verdict.status

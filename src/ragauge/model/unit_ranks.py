@@ -12,6 +12,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+_NOTHING = np.zeros(0, np.int64)
+
 
 class UnitFindings(NamedTuple):
     """The units of one question in one run: how many slots there are, and the ranks of each unit.
@@ -35,6 +37,10 @@ class UnitRanks(Struct, frozen=True, kw_only=True):
     unit     of each finding the unit, numbered over all questions; sorted
     rank     of each finding the rank, from 1; sorted within a unit
     names    what the units of each question are called, where that is known
+    slot     of each finding the slot, numbered within its question
+    wording  of each slot, question behind question, the paraphrase: slots with the same one are
+             repeats of one another
+    good     of each slot, whether its label is a good one
     """
 
     counts: NDArray[np.int64]
@@ -42,6 +48,25 @@ class UnitRanks(Struct, frozen=True, kw_only=True):
     unit: NDArray[np.int64]
     rank: NDArray[np.int64]
     names: Sequence[tuple[str, ...]] = ()
+    slot: NDArray[np.int64] = _NOTHING
+    wording: NDArray[np.int64] = _NOTHING
+    good: NDArray[np.int64] = _NOTHING
+
+    @property
+    def has_slots(self) -> bool:
+        """Whether it is known which slot found what."""
+        return len(self.wording) == int(self.slots.sum()) and len(self.slot) == len(self.unit)
+
+    def by_slot(self, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Of each slot how many units it found within k, and the sum of their reciprocal ranks."""
+        question = np.repeat(np.arange(len(self.counts), dtype=np.int64), self.counts)[self.unit]
+        first = np.concatenate([[0], np.cumsum(self.slots)[:-1]]).astype(np.int64)
+        near = self.rank <= k
+        place = (first[question] + self.slot)[near]
+        size = int(self.slots.sum())
+        found = np.bincount(place, minlength=size)
+        reciprocal = np.bincount(place, weights=1.0 / self.rank[near], minlength=size)
+        return found, reciprocal.astype(np.float64)
 
     def findings(self) -> list[UnitFindings]:
         """The units of each question."""

@@ -199,7 +199,7 @@ class ScoringRun:
             registry.metrics()[plan.profile.correct],
             keep_rows=self.rules.keep == "every",
             keep_labels=plan.note_rows,
-            keep_units=any(chosen.id in RANKS for chosen in plan.selected),
+            slot_codes=self.ledger.codes if _for_comparison(plan) else None,
         )
         self.second_pass = SecondPass(
             table, self.ledger, plan.selected, self.rules, absent_counts=plan.absent_counts
@@ -359,7 +359,7 @@ class ScoringRun:
 
     def _total(self, records: Records) -> None:
         batch = batch_of(self.gold, self.rules, records, absent_counts=self.plan.absent_counts)
-        self.totals.add(batch, records.position)
+        self.totals.add(batch, records.slot, records.position)
 
     def stop_on_problems(self) -> None:
         """Raise what was wrong with the traces, if anything was."""
@@ -658,6 +658,11 @@ class ScoringRun:
         return UnreadRefusals(
             totals.reads_refused, totals.says_refused, [table.name(one) for one in questions]
         )
+
+
+def _for_comparison(plan: ScoringPlan) -> bool:
+    """Whether the run is to be compared question by question."""
+    return any(chosen.id in RANKS for chosen in plan.selected)
 
 
 def _again(totals: Totals) -> int:

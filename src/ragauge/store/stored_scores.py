@@ -28,7 +28,7 @@ from ragauge.store.packed_slices import join_slices, pack_slices
 
 _LEVEL = 1  # the fastest of zlib, as payloads are compressed everywhere
 _REMEMBERED = 4096
-_UNIT_COLUMNS = ("counts", "slots", "unit", "rank")
+_UNIT_COLUMNS = ("counts", "slots", "unit", "rank", "slot", "wording", "good")
 _NO_VERDICT = Verdict(status="pass", exit_code=ExitCode.PASS, gates=(), blocks=())
 
 
@@ -40,6 +40,9 @@ class _Units(Struct, kw_only=True):
     unit: list[int]
     rank: list[int]
     names: list[tuple[str, ...]] = []
+    slot: list[int] = []
+    wording: list[int] = []
+    good: list[int] = []
 
     def check(self, questions: int) -> None:
         """Raise ValueError where the columns do not belong together."""
@@ -49,6 +52,14 @@ class _Units(Struct, kw_only=True):
         known = all(0 <= unit < sum(self.counts) for unit in self.unit)
         if not known or len(self.rank) != len(self.unit) or self.unit != sorted(self.unit):
             raise ValueError("it has ranks of no unit")
+        if min(self.rank, default=1) < 1 or min(self.slots, default=0) < 0:
+            raise ValueError("it has a rank below 1, or fewer slots than none")
+        slots = {len(self.wording), len(self.good), sum(self.slots)}
+        most = max(self.slots, default=0)
+        if len(slots) > 1 or any(not 0 <= slot < most for slot in self.slot):
+            raise ValueError("the columns of its slots differ in length")
+        if len(self.slot) != len(self.unit):
+            raise ValueError("it does not say which slot found what")
 
 
 class _Questions(Struct, kw_only=True):

@@ -86,6 +86,36 @@ def test_ranges_and_workers_do_not_matter(
     assert units(scored(*files, workers=workers)) == (FOUND, NAMES)
 
 
+def slots(scores: Scores) -> tuple[list[int], ...]:
+    """Of each slot: found within 2, its wording, whether its label is good."""
+    assert scores.per_question is not None
+    columns = scores.per_question.units
+    assert columns is not None
+    assert columns.has_slots
+    return columns.by_slot(2)[0].tolist(), columns.wording.tolist(), columns.good.tolist()
+
+
+REPEATS = [
+    {"qid": "p", "paraphrase": wording, "seed": seed, "topk": hits}
+    for wording, seed, hits in [
+        (1, 7, ["x", "y"]), (0, 8, ["z", "x"]), (0, 7, ["x", "y"]), (1, 8, ["z", "z", "x"]),
+    ]
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_repeats_of_a_wording_are_told_apart(turned: bool) -> None:
+    """Slots are in the order of paraphrase and seed, however the traces stand."""
+    gold = [{"qid": "p", "question": "one?", "paraphrases": ["one?", "1?"], "relevant": ["x", "y"]}]
+    scores = scored(gold, REPEATS[::-1] if turned else REPEATS)
+    assert slots(scores) == ([2, 1, 2, 0], [0, 0, 1, 1], [0, 0, 0, 0])
+    verdict = Verdict(status="pass", exit_code=ExitCode.PASS, gates=(), blocks=())
+    text = json_text(to_document(scores, verdict, full=True))
+    assert slots(from_document(text.encode(), "file")) == slots(scores)
+    scoring, columns = serialise_scores(scores, number=1, created_at="")
+    assert slots(deserialise_scores(scoring, columns, "run")) == slots(scores)
+
+
 def test_they_come_back_from_a_file_and_from_a_store() -> None:
     """Both keep names and ranks as they were."""
     scores = scored()

@@ -90,6 +90,16 @@ _DELTA = record(
     reason=OR_TEXT,
     unrounded=record(a=OR_NUMBER, b=OR_NUMBER, delta=OR_NUMBER, interval=INTERVAL),
 )
+_CHECK = record(
+    questions=WHOLE,
+    kinds=COUNTS,
+    allowed=WHOLE,
+    explained=WHOLE,
+    repeated=WHOLE,
+    unstable=WHOLE,
+    p=_SHARE,
+    failed=FLAG,
+)
 _KINDS = record(**dict.fromkeys(comparison.KINDS, WHOLE))
 
 
@@ -116,7 +126,7 @@ def compare_schema() -> Schema:
         causes=listed(of_struct(comparison.Cause, written=True)),
         notes=listed(TEXT),
         verdict=optional(VERDICT),
-        fail_on=COUNTS,
+        fail_on={"type": "object", "additionalProperties": _CHECK},
         exit_code=WHOLE,
         per_query=listed(of_struct(comparison.QueryComparison, written=True)),
     )

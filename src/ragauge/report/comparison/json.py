@@ -15,6 +15,7 @@ from ragauge.model.comparison import (
     ComparisonView,
     Delta,
     Kind,
+    KindCheck,
     QueryComparison,
 )
 from ragauge.model.scores import MetricResult
@@ -49,7 +50,7 @@ def _document(view: ComparisonView) -> dict[str, Any]:
         "causes": msgspec.to_builtins(comparison.causes),
         "notes": list(comparison.notes),
         "verdict": None if verdict is None else verdict_document(verdict),
-        "fail_on": {kind: view.fail_on[kind] for kind in KINDS if kind in view.fail_on},
+        "fail_on": {check.kind: _check(check) for check in view.fail_on},
         "exit_code": int(view.exit_code),
         "per_query": [_query(query) for query in comparison.per_query],
     }
@@ -96,6 +97,19 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "better": delta.better,
         "reason": delta.reason,
         "unrounded": {"a": delta.a, "b": delta.b, "delta": delta.delta, "interval": delta.interval},
+    }
+
+
+def _check(check: KindCheck) -> dict[str, Any]:
+    return {
+        "questions": check.questions,
+        "kinds": dict(check.kinds),
+        "allowed": check.allowed,
+        "explained": check.explained,
+        "repeated": check.repeated,
+        "unstable": check.unstable,
+        "p": _p(check.p),
+        "failed": check.failed,
     }
 
 
