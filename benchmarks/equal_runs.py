@@ -6,7 +6,7 @@ others find the same every time. Used by `make slow-stats` and, in a small part,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -268,9 +268,9 @@ def test_wordings_are_not_repeats(folder: Folder) -> None:
             for row in seeded(found)
         ]
         folder.write(f"{name}.jsonl", renamed)
-    found = compared(folder, "a.jsonl", "b.jsonl", "--profile", "all", "--fail-on", "regression")
-    assert found["exit_code"] == 1
-    assert found["fail_on"]["regression"]["repeated"] == 0
+    wordings = compared(folder, "a.jsonl", "b.jsonl", "--profile", "all", "--fail-on", "regression")
+    assert wordings["exit_code"] == 1
+    assert wordings["fail_on"]["regression"]["repeated"] == 0
 
 
 @pytest.mark.parametrize("how", ["traces", "stored", "scores"])

@@ -317,7 +317,7 @@ def test_what_is_let_pass_is_said(more: dict[str, Any], headline: str) -> None:
         fail_on=checks({"regression": 3}, **more),
     )
     assert entries.decision(view) == headline
-    assert view.exit_code == headline.startswith("FAIL")
+    assert int(view.exit_code) == headline.startswith("FAIL")
 
 
 @pytest.mark.parametrize(
