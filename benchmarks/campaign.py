@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 import documents as real_documents
+import equal_runs
 import interval_coverage as coverage
 from generate import Parameters, generate
 from page import write_sections
@@ -147,7 +148,36 @@ def stats(effort: float) -> int:
     low += [cell for cell in drawn if cell.coverage < coverage.least(cell) - luck]
     for cell in low:
         print(f"too low: {cell}")
-    return int(bool(low))
+    loud = _alarms(max(20, round(400 * effort)))
+    return int(bool(low or loud))
+
+
+def _alarms(draws: int) -> list[equal_runs.Alarm]:
+    """Print how often comparisons of simulated runs raise alarm; return those that do too often."""
+    alarms = list(equal_runs.campaign(np.random.default_rng(20_261_116), draws))
+    rows = [
+        (
+            alarm.what,
+            f"{alarm.n:,}",
+            str(alarm.repeats),
+            f"{alarm.unstable:.0%}",
+            f"{alarm.share:.3f}",
+            f"{alarm.allowed:.2f}" if alarm.allowed < 1 else "-",
+        )
+        for alarm in alarms
+    ]
+    print()
+    print(grid("lrrrrr", ("comparison", "n", "repeats", "unstable", "alarm", "at most"), rows))
+    print(
+        f"\n{draws:,} comparisons each, through `score` and `compare`: an unstable question finds"
+    )
+    print("each of its two pieces in half of its slots.")
+    # Two standard errors of the simulation: a share of 5 % is a little more in half of them.
+    luck = 2 * (equal_runs.MOST * (1 - equal_runs.MOST) / draws) ** 0.5
+    loud = [alarm for alarm in alarms if alarm.share > alarm.allowed + luck]
+    for alarm in loud:
+        print(f"too often: {alarm}")
+    return loud
 
 
 def _covered(cells: Sequence[coverage.Cell]) -> list[tuple[str, ...]]:

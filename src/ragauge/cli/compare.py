@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,9 +29,12 @@ from ragauge.cli.store_options import STORE_OPTION, CorpusOption, is_file
 from ragauge.cli.streams import print_text
 
 if TYPE_CHECKING:
+    from ragauge.compare.align import Aligned
     from ragauge.compare.common_gold import StoredRun
-    from ragauge.model.comparison import Comparison, ComparisonReport, Kind
+    from ragauge.model.comparison import ComparedRun, Comparison, ComparisonReport
     from ragauge.model.scores import Scores
+
+    DescribedRun = tuple[ComparedRun, Mapping[str, object]]
 
 
 @click.command("compare", short_help="Compare two runs, question by question.")
@@ -74,9 +77,21 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--fail-on",
-    type=click.Choice(["regression", "loss"]),
     multiple=True,
-    help="Exit 1 if any question is a regression (or a loss), in retrieval or answer. Repeats.",
+    metavar="KIND[:MOST]",
+    help="Exit 1 if a question is a regression (or a loss), in retrieval or answer; MOST may be: "
+    "regression:2, or regression:1% of the questions. Repeats.",
+)
+@click.option(
+    "--strict", "strict_kinds", is_flag=True, help="Questions that are mixed count for --fail-on."
+)
+@click.option(
+    "--repeat-of-a",
+    "repeats",
+    multiple=True,
+    metavar="RUN",
+    help="Another run of the system of A, as A is given: --fail-on does not count what the noise "
+    "between such runs explains. Repeats. Seeds of one run tell it without this.",
 )
 @options([*GATE_OPTIONS, STORE_OPTION])
 @COMPARISON_FORMAT_OPTION
@@ -101,12 +116,14 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
 
     from ragauge import registry
     from ragauge.codes import ExitCode
-    from ragauge.compare import align, common_gold, compare
-    from ragauge.errors import RagaugeError
+    from ragauge.compare import common_gold, compare, fail_on
     from ragauge.model.comparison import ComparisonView
     from ragauge.model.verdict import Verdict
 
     asked = CommandOptions(**values)
+    limits = [fail_on.FailOn.parse(text) for text in dict.fromkeys(asked.fail_on)]
+    if (asked.strict_kinds or asked.repeats) and not limits:
+        raise click.UsageError("--strict and --repeat-of-a are about --fail-on: give it too")
     config, corpora = asked.config, asked.corpora
     report = _report(asked.format_name)
     written = [format_of(output, registry.comparisons()) for output in asked.outputs]
@@ -123,40 +140,9 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     if corpora and not detailed and not any(map(is_file, (asked.a, asked.b))):
         raise click.UsageError("--corpus is for trace files, and for a page that shows texts")
     with ExitStack() as stack:
-        one, other = stack.enter_context(_both(asked))
+        one, other, *repeats = stack.enter_context(_runs(asked))
         details = None
-        if isinstance(one, common_gold.StoredRun) and isinstance(other, common_gold.StoredRun):
-            aligned = align.align(
-                one,
-                other,
-                overlap=asked.overlap,
-                strict=asked.strict,
-                workers=asked.workers,
-                detailed=detailed,
-                migration=asked.migration,
-            )
-            side_a, side_b = compare.describe_run(one), compare.describe_run(other)
-        else:
-            if (
-                asked.strict
-                or asked.overlap != "cumulative"
-                or asked.migration is not None
-                or corpora
-            ):
-                raise click.UsageError(
-                    "--strict-chunker-version, --overlap, --map and --corpus need runs with their "
-                    "hits: stored runs or trace files, not files of scores"
-                )
-            aligned = compare.align_scores(one, other)
-            if asked.fail_on and not aligned.ranked:
-                raise RagaugeError.of(
-                    "incomparable",
-                    "--fail-on cannot be judged: a file of scores has no ranks",
-                    hint="save both again with `ragauge score --full -o FILE.json`, or compare "
-                    "stored runs",
-                )
-            side_a = compare.describe_run(one, asked.a)
-            side_b = compare.describe_run(other, asked.b)
+        aligned, side_a, side_b = _aligned(one, other, asked, detailed=detailed)
         drop_gates, verdict = judged_drops(
             aligned, config, asked.gates, asked.tolerance, asked.as_of
         )
@@ -173,6 +159,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
             gated=[gate.metric for gate in drop_gates],
             config=(side_a[1], side_b[1]),
             verdict=verdict,
+            tolerance=fail_on.recall_tolerance(limits),
         )
         if asked.write_report:
             folder = Path(asked.configured("runs_dir") or "runs") / _safe(comparison.run_b.name)
@@ -194,7 +181,13 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
             full=asked.full,
             raw_csv=asked.raw_csv,
             details=details,
-            fail_on=_counted(comparison, asked.fail_on),
+            fail_on=fail_on.check_kinds(
+                comparison,
+                aligned,
+                limits,
+                strict=asked.strict_kinds,
+                repeats=[_repeated(run, other, asked) for run in repeats],
+            ),
             undecided=_undecided(comparison) if asked.fail_on and not asked.allow_missing else None,
         )
         for file_report, path in written:
@@ -205,28 +198,32 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
 
 
 @contextmanager
-def _both(asked: CommandOptions) -> Iterator[tuple[StoredRun | Scores, StoredRun | Scores]]:
-    """The two runs, as they are named."""
+def _runs(asked: CommandOptions) -> Iterator[list[StoredRun | Scores]]:
+    """The two runs and the repeats of the first, as they are named."""
     from ragauge.compare.common_gold import StoredRun
     from ragauge.store import runs as run_store
 
     with ExitStack() as stack:
         store = None
-        if not all(map(is_file, (asked.a, asked.b))):
+        names = (asked.a, asked.b, *asked.repeats)
+        if not all(map(is_file, names)):
             store = stack.enter_context(asked.store())
         runs: list[StoredRun | Scores] = []
         corpora = asked.corpora or (() if asked.config.corpus is None else (asked.config.corpus,))
         corpus = None  # of two versions the first is that of A
-        for number, name in enumerate((asked.a, asked.b)):
-            corpus = corpora[number] if number < len(corpora) else corpus
-            chunks = (asked.chunks_a, asked.chunks_b)[number]
+        for number, name in enumerate(names):
+            if number < 2 and number < len(corpora):
+                corpus = corpora[number]
+            elif number >= 2:  # as the first
+                corpus = corpora[0] if corpora else None
+            chunks = asked.chunks_b if number == 1 else asked.chunks_a
             if is_file(name):
                 runs.append(_file(stack, name, chunks, corpus, asked))
                 continue
             assert store is not None
             suite = asked.config.suite or "default"
             runs.append(StoredRun(store, run_store.find_run(store, name, suite=suite)))
-        yield runs[0], runs[1]
+        yield runs
 
 
 def _file(
@@ -275,6 +272,20 @@ def _safe(name: str) -> str:
     ).strip(".")
 
 
+def _refuse_without_ranks(aligned: Aligned) -> None:
+    """Raise if files of scores do not say what was found: nobody could tell what was lost."""
+    from ragauge.errors import RagaugeError
+
+    if aligned.ranked and aligned.every_unit:
+        return
+    lacks = "the ranks of all evidence" if aligned.ranked else "ranks"
+    raise RagaugeError.of(
+        "incomparable",
+        f"--fail-on cannot be judged: a file of scores does not have {lacks}",
+        hint="save both again with `ragauge score --full -o FILE.json`, or compare stored runs",
+    )
+
+
 def _undecided(comparison: Comparison) -> str | None:
     """Why --fail-on cannot be judged: questions were left out that nothing recognises."""
     from ragauge.compare.align import UNMATCHED
@@ -290,11 +301,42 @@ def _undecided(comparison: Comparison) -> str | None:
     )
 
 
-def _counted(comparison: Comparison, fail_on: Sequence[str]) -> dict[Kind, int]:
-    """How many questions there are of each kind that --fail-on forbids; a regression is a loss."""
-    forbidden: tuple[Kind, ...] = ("regression", "loss") if "loss" in fail_on else ("regression",)
-    return {
-        kind: comparison.kinds.get(kind, 0) + comparison.answer_kinds.get(kind, 0)
-        for kind in forbidden
-        if fail_on
-    }
+def _aligned(
+    one: StoredRun | Scores, other: StoredRun | Scores, asked: CommandOptions, *, detailed: bool
+) -> tuple[Aligned, DescribedRun, DescribedRun]:
+    """Both runs on the gold that they share, and what is said of each."""
+    from ragauge.compare import align, common_gold, compare
+
+    if isinstance(one, common_gold.StoredRun) and isinstance(other, common_gold.StoredRun):
+        aligned = align.align(
+            one,
+            other,
+            overlap=asked.overlap,
+            strict=asked.strict,
+            workers=asked.workers,
+            detailed=detailed,
+            migration=asked.migration,
+        )
+        return aligned, compare.describe_run(one), compare.describe_run(other)
+    if asked.strict or asked.overlap != "cumulative" or asked.migration or asked.corpora:
+        raise click.UsageError(
+            "--strict-chunker-version, --overlap, --map and --corpus need runs with their "
+            "hits: stored runs or trace files, not files of scores"
+        )
+    aligned = compare.align_scores(one, other)
+    if asked.fail_on:
+        _refuse_without_ranks(aligned)
+    return aligned, compare.describe_run(one, asked.a), compare.describe_run(other, asked.b)
+
+
+def _repeated(
+    repeat: StoredRun | Scores, other: StoredRun | Scores, asked: CommandOptions
+) -> Scores:
+    """A repeat of run A as it is beside run B: on the gold that they share, matched as A is."""
+    from ragauge.compare import align, common_gold, compare
+
+    if isinstance(repeat, common_gold.StoredRun) and isinstance(other, common_gold.StoredRun):
+        return align.align(
+            repeat, other, overlap=asked.overlap, workers=asked.workers, migration=asked.migration
+        ).a
+    return compare.align_scores(repeat, other).a

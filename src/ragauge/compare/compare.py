@@ -11,11 +11,12 @@ from ragauge.compare import metric_deltas, question_changes
 from ragauge.compare.align import Aligned, Overlap, align
 from ragauge.compare.common_gold import StoredRun
 from ragauge.compare.config_causes import cause_note, causes
+from ragauge.compare.question_changes import Judging
 from ragauge.concurrency import paused_collector
 from ragauge.errors import RagaugeError
 from ragauge.gates.drops import common_questions
 from ragauge.gates.judge import Tolerance, standing_blocks
-from ragauge.model.comparison import Cause, ComparedRun, Comparison
+from ragauge.model.comparison import DEFAULT_K, Cause, ComparedRun, Comparison
 from ragauge.model.run import Store
 from ragauge.model.scores import MetricResult, PerQuestion, Scores
 from ragauge.model.verdict import Verdict, VerdictBlock
@@ -33,8 +34,13 @@ def compare(
     gated: Sequence[str] = (),
     config: tuple[Mapping[str, object], Mapping[str, object]] = ({}, {}),
     verdict: Verdict | None = None,
+    tolerance: float = 0.0,
 ) -> Comparison:
-    """Compare two aligned runs; `config` is how each was configured, `gated` what Holm corrects."""
+    """Compare two aligned runs; `config` is how each was configured, `gated` what Holm corrects.
+
+    The kinds of questions are by the cut-off of the gated metrics. `tolerance` is how much the
+    recall of a question with more units than that may fall.
+    """
     scores_a, scores_b = aligned.a, aligned.b
     pairs = metric_deltas.pair(scores_a, scores_b)
     if not len(pairs.mine):
@@ -53,8 +59,9 @@ def compare(
     with ThreadPoolExecutor(1) as thread:  # arrays are drawn and summed beside the words
         computing = thread.submit(metric_deltas.deltas, scores_a, scores_b, pairs, frozenset(gated))
         why = cause_note(_of_changes(all_causes, aligned))
+        judging = Judging(kind_cutoff(gated), tolerance, why)
         changes = question_changes.questions(
-            scores_a, scores_b, pairs, levels=aligned.levels, why=why
+            scores_a, scores_b, pairs, levels=aligned.levels, judging=judging
         )
         deltas = computing.result()
     return Comparison(
@@ -76,7 +83,21 @@ def compare(
         notes=(*aligned.notes, *pairs.notes()),
         verdict=verdict,
         ranked=aligned.ranked,
+        k=judging.k,
     )
+
+
+def kind_cutoff(gated: Sequence[str]) -> int:
+    """Within which rank something counts as found: the largest cut-off of the gated metrics.
+
+    With the smallest, what is lost between the two would make a gate fail and be nobody's loss.
+    """
+    cutoffs = [
+        int(k)
+        for family, _, k in (metric.partition("@") for metric in gated)
+        if k and family.startswith("retrieval.")
+    ]
+    return max(cutoffs, default=DEFAULT_K)
 
 
 def comparison_blocks(aligned: Aligned, tolerance: Tolerance) -> list[VerdictBlock]:
@@ -143,14 +164,21 @@ def align_scores(a: StoredRun | Scores, b: StoredRun | Scores) -> Aligned:
     if not hashed:
         notes.append("a file has no gold hashes: items that were changed cannot be told")
     ranked = has_ranks(values_a) and has_ranks(values_b)
+    every_unit = values_a.units is not None and values_b.units is not None
     if not ranked:
         notes.append("a file has no ranks: questions cannot be told apart by retrieval")
+    elif not every_unit:
+        notes.append(
+            "a file was saved before all ranks were: questions are told apart by their first "
+            "evidence alone, and other pieces may be lost"
+        )
     return Aligned(
         a=scores_a,
         b=scores_b,
         excluded={reason: n for reason, n in excluded.items() if n},
         notes=tuple(notes),
         ranked=ranked,
+        every_unit=every_unit,
         unchanged=hashed,
     )
 

@@ -94,7 +94,11 @@ class _MetricColumn(Struct):
 
 
 def deltas(a: Scores, b: Scores, pairs: QuestionPairs, gated: Set[str]) -> tuple[Delta, ...]:
-    """The difference of each metric, with interval and p-value over the common questions."""
+    """The difference of each metric, with interval and p-value over the common questions.
+
+    p-values are corrected over the gated metrics, or over those of the profile where there are
+    none: what a headline may call a change. Others only inform.
+    """
     names = [*a.metrics, *(name for name in b.metrics if name not in a.metrics)]
     by_name: dict[str, Delta] = {}
     means: list[_MetricColumn] = []
@@ -112,12 +116,21 @@ def deltas(a: Scores, b: Scores, pairs: QuestionPairs, gated: Set[str]) -> tuple
             by_name[name] = _quantile_delta(column, pairs)
     by_name.update(zip([column.name for column in means], _mean_deltas(means, pairs), strict=True))
     marked = [replace(by_name[name], gated=name in gated) for name in names]
-    # Holm over the gated metrics alone: they decide, and a table of sixty metrics that only inform
-    # would otherwise make every p meaningless.
-    corrected = iter(holm([delta.p for delta in marked if delta.gated]))
+    family = gated & by_name.keys() or _profile_metrics(b) & by_name.keys() or by_name.keys()
+    # Metrics alone that decide: a table of sixty that only inform would make every p meaningless.
+    corrected = iter(holm([delta.p for delta in marked if delta.metric in family]))
     return tuple(
-        replace(delta, p_holm=next(corrected)) if delta.gated else delta for delta in marked
+        replace(delta, p_holm=next(corrected)) if delta.metric in family else delta
+        for delta in marked
     )
+
+
+def _profile_metrics(scores: Scores) -> set[str]:
+    """The metrics of the profile that a run was scored by."""
+    profile = registry.profiles().get(scores.profile)
+    if profile is None:  # of another version, or of somebody's own
+        return set()
+    return {chosen.id for chosen in registry.select(profile.metrics, scores.k)}
 
 
 def _by_question(name: str) -> bool:

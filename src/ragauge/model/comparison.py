@@ -14,11 +14,14 @@ from ragauge.model.report import ReportFormat
 from ragauge.model.scores import MetricResult
 from ragauge.model.verdict import Status, Verdict
 
-SCHEMA = "ragauge.compare/1"
+SCHEMA = "ragauge.compare/2"
 
-Kind = Literal["win", "loss", "draw", "regression"]
-KINDS: tuple[Kind, ...] = ("regression", "loss", "win", "draw")
+Kind = Literal["win", "loss", "draw", "regression", "mixed"]
+KINDS: tuple[Kind, ...] = ("regression", "mixed", "loss", "win", "draw")
 """What may come of a question, in the order in which a reader wants to see it."""
+
+WORSE: tuple[Kind, ...] = ("regression", "mixed", "loss")
+"""Kinds of questions that lost something."""
 
 MatchLevel = Literal["exact", "doc_span", "quote", "doc", "none"]
 MATCH_LEVELS: tuple[MatchLevel, ...] = ("exact", "doc_span", "quote", "doc", "none")
@@ -27,9 +30,16 @@ MATCH_LEVELS: tuple[MatchLevel, ...] = ("exact", "doc_span", "quote", "doc", "no
 Match = Literal["exact", "fallback_doc_span", "fallback_quote", "fallback_doc", "mixed", "none"]
 
 
+DEFAULT_K = 10
+"""The cut-off of the kinds of questions where no gate has one."""
+
 RANKS = ("retrieval.mrr@999999999", "retrieval.mrr_doc@999999999")
 """Reciprocal ranks without a cut-off, which every stored run keeps for its questions: by evidence,
 and by document where an item names no more."""
+
+
+CHANCE = 0.05
+"""A p-value below this counts as a change, as the 95 % interval does."""
 
 
 class ComparedRun(Struct, frozen=True, kw_only=True):
@@ -58,7 +68,9 @@ class Delta(Struct, frozen=True, kw_only=True):
 
     delta        b - a, from unrounded values; None with a `reason`
     interval     95 %, of the differences question by question
-    p, p_holm    two-sided, as it is and corrected over all gated metrics
+    p, p_holm    two-sided, as it is and corrected (Holm) over the metrics that the headline may
+                 speak of: the gated ones, or those of the profile where no gate is on a drop; None
+                 for all others
     test         the test behind p
     detectable   the smallest change that this n would show in four cases of five
     lost         questions or slots without a result were counted as the worst, or excluded
@@ -78,6 +90,25 @@ class Delta(Struct, frozen=True, kw_only=True):
     gated: bool = False
     reason: str | None = None
     lost: bool = False
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the metric changed beyond chance, although several were tested.
+
+        The 95 % interval must lie on one side of 0, and the corrected test agree: an interval
+        holds a few values that all went one way for more than chance would, and the test knows how
+        few they are. A metric that the headline does not speak of is never called changed.
+        """
+        return self._off_zero and self.p_holm is not None and self.p_holm < CHANCE
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether a metric outside the headline moved, by its own test: one in twenty does."""
+        return self._off_zero and self.p_holm is None and self.p is not None and self.p < CHANCE
+
+    @property
+    def _off_zero(self) -> bool:
+        return self.interval is not None and not self.interval[0] <= 0 <= self.interval[1]
 
     @property
     def worse(self) -> bool:
@@ -107,8 +138,12 @@ class AnswerChange(Struct, frozen=True, kw_only=True):
 class QueryComparison(Struct, frozen=True, kw_only=True):
     """One question in both runs. `kind` is None where nothing is expected of retrieval.
 
-    Ranks count from 1; of a question with several slots the reciprocal ranks are compared, each the
-    mean over its slots. `rungs` are the match levels of its expected items.
+    Ranks are those of the first evidence and count from 1; of a question with several slots the
+    reciprocals are the means over its slots. `units` is how many things are expected: groups, or
+    else pieces of evidence, or else documents. `a_units` and `b_units` are how many of them are
+    found within the cut-off of the comparison, the mean over slots; `lost` and `gained` name those
+    that are found less, or more, often than before. `rungs` are the match levels of its expected
+    items.
     """
 
     query_id: str
@@ -119,6 +154,11 @@ class QueryComparison(Struct, frozen=True, kw_only=True):
     turn: int | None = None
     a_reciprocal: float | None = None
     b_reciprocal: float | None = None
+    units: int | None = None
+    a_units: float | None = None
+    b_units: float | None = None
+    lost: tuple[str, ...] = ()
+    gained: tuple[str, ...] = ()
     rungs: tuple[MatchLevel, ...] = ()
     answer: AnswerChange | None = None
 
@@ -144,6 +184,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     left_out     how many questions were excluded, by reason
     counted      how many questions were compared
     ranked       whether ranks are known, so that questions can be told apart by retrieval
+    k            the cut-off within which something counts as found in the kinds of questions
     """
 
     run_a: ComparedRun
@@ -162,6 +203,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     verdict: Verdict | None = None
     ranked: bool = True
+    k: int = DEFAULT_K
 
     @property
     def recognised(self) -> Match | None:
@@ -169,13 +211,44 @@ class Comparison(Struct, frozen=True, kw_only=True):
         return self.match if self.rungs else None
 
 
+class KindCheck(Struct, frozen=True, kw_only=True):
+    """What `--fail-on` found of one kind.
+
+    kinds      those that count as it, and how many questions are of each, in retrieval or in
+               their answers: a question that is of two of them counts as the first
+    allowed    how many may be
+    explained  how many of them the noise of the baseline explains, as its repeats tell
+    repeated   how many questions the baseline asked several times in one wording
+    unstable   how many of those came out differently in the baseline itself
+    p          how often exchanged repeats look as bad; None where the baseline has no noise
+    """
+
+    kind: Kind
+    kinds: Mapping[Kind, int]
+    allowed: int = 0
+    explained: int = 0
+    repeated: int = 0
+    unstable: int = 0
+    p: float | None = None
+
+    @property
+    def questions(self) -> int:
+        """How many questions count."""
+        return sum(self.kinds.values())
+
+    @property
+    def failed(self) -> bool:
+        """Whether there are too many."""
+        return self.questions - self.explained > self.allowed
+
+
 class ComparisonView(Struct, frozen=True, kw_only=True):
     """What a report of a comparison shows, and for whom: width and colour are the screen's.
 
     `full` lists draws too. `details` are the questions one by one, where a report asked for them,
-    in the order of `comparison.per_query`. `fail_on` is what may not be there, and how many there
-    are, in retrieval and answers together; without a kind nothing was asked of questions.
-    `undecided` says why that cannot be told of all questions. `raw_csv` is as in `View`.
+    in the order of `comparison.per_query`. `fail_on` are the kinds of which there may not be too
+    many; without one nothing was asked of questions. `undecided` says why that cannot be told of
+    all questions. `raw_csv` is as in `View`.
     """
 
     comparison: Comparison
@@ -183,7 +256,7 @@ class ComparisonView(Struct, frozen=True, kw_only=True):
     width: int = 80
     color: bool = False
     details: Drilldowns | None = None
-    fail_on: Mapping[Kind, int] = {}
+    fail_on: tuple[KindCheck, ...] = ()
     undecided: str | None = None
     raw_csv: bool = False
 
@@ -193,15 +266,19 @@ class ComparisonView(Struct, frozen=True, kw_only=True):
         verdict = self.comparison.verdict
         if verdict is not None and verdict.exit_code != ExitCode.PASS:
             return verdict.exit_code
-        if any(self.fail_on.values()):
+        if self._is_failed:
             return ExitCode.GATE_FAILED
         return ExitCode.PASS if self.undecided is None else ExitCode.NOT_EVALUABLE
+
+    @property
+    def _is_failed(self) -> bool:
+        return any(check.failed for check in self.fail_on)
 
     @property
     def status(self) -> Status | None:
         """The word for that; None where neither gates nor questions were to decide."""
         verdict = self.comparison.verdict
-        if any(self.fail_on.values()) and self.exit_code == ExitCode.GATE_FAILED:
+        if self._is_failed and self.exit_code == ExitCode.GATE_FAILED:
             return "fail"
         if verdict is not None and (self.undecided is None or verdict.exit_code != ExitCode.PASS):
             return verdict.status

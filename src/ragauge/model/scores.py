@@ -16,6 +16,7 @@ from ragauge.model.labels import ABSENT
 from ragauge.model.options import Options
 from ragauge.model.placement import Placing
 from ragauge.model.semantic import Semantic
+from ragauge.model.unit_ranks import UnitRanks
 from ragauge.model.verdict import VerdictBlock
 from ragauge.stats.intervals import Interval
 
@@ -162,8 +163,9 @@ class PerQuestion(Struct, frozen=True, kw_only=True):
 
     Only of metrics that are made of values of questions. `hashes` are of what the gold items say,
     where they were asked for: values of an item that was changed are not compared. So are
-    `reciprocals`, the reciprocal ranks of the first evidence without a cut-off: by them a question
-    is compared, whatever was measured; nan where nothing is expected.
+    `reciprocals`, the reciprocal ranks of the first evidence without a cut-off; nan where nothing
+    is expected. `units` are the ranks of all that is expected: by them a question is compared,
+    whatever was measured.
     """
 
     metrics: tuple[str, ...]
@@ -172,6 +174,7 @@ class PerQuestion(Struct, frozen=True, kw_only=True):
     values: NDArray[np.float64]
     hashes: Sequence[str] = ()
     reciprocals: NDArray[np.float64] | None = None
+    units: UnitRanks | None = None
 
     def of(self, metric: str) -> NDArray[np.float64]:
         """The values of one metric."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -28,6 +29,7 @@ from ragauge.model.scores import (
     StageDelta,
 )
 from ragauge.model.semantic import Semantic
+from ragauge.model.unit_ranks import UnitFindings, UnitRanks
 from ragauge.model.verdict import GateResult, Verdict, VerdictBlock
 from ragauge.stats.intervals import Interval
 
@@ -178,7 +180,37 @@ def _questions(scores: Scores) -> list[dict[str, Any]]:
         if values.reciprocals is not None:
             for entry, reciprocal in zip(entries, values.reciprocals.tolist(), strict=True):
                 entry["reciprocal"] = None if math.isnan(reciprocal) else reciprocal
+        if values.units is not None:
+            for entry, unit_fields in zip(entries, _unit_fields(values.units), strict=True):
+                entry.update(unit_fields)
     return entries
+
+
+def _unit_fields(units: UnitRanks) -> Iterator[dict[str, Any]]:
+    """What is written of the units of each question; which slot found what, if it has several."""
+    findings = units.findings()
+    names = units.names or [()] * len(findings)
+    slot, wording, good = (
+        iter(column.tolist()) for column in (units.slot, units.wording, units.good)
+    )
+    for question, unit_names in zip(findings, names, strict=True):
+        written = [
+            {"name": name, "ranks": ranks}
+            for name, ranks in zip_longest(unit_names, question.ranks)
+        ]
+        fields: dict[str, Any] = {"slots": question.slots, "units": written}
+        if units.has_slots:
+            for unit in written:
+                unit["slots"] = list(islice(slot, len(unit["ranks"])))
+            fields |= {
+                "wordings": list(islice(wording, question.slots)),
+                "good": list(islice(good, question.slots)),
+            }
+            if question.slots <= 1:  # there is nothing to tell
+                del fields["wordings"], fields["good"]
+                for unit in written:
+                    del unit["slots"]
+        yield fields
 
 
 def _metric(result: MetricResult) -> dict[str, Any]:
@@ -295,10 +327,29 @@ class _SavedSlice(msgspec.Struct):
         return SliceResult(n=self.n, metrics=results)
 
 
+class _SavedUnit(msgspec.Struct):
+    name: str | None
+    ranks: tuple[int, ...]
+    slots: tuple[int, ...] = ()
+
+    def is_valid(self, slots: int) -> bool:
+        """Whether it can be what a question with so many slots found."""
+        return (
+            len(self.ranks) <= slots
+            and len(self.slots) in (0, len(self.ranks))
+            and all(rank > 0 for rank in self.ranks)
+            and all(0 <= slot < slots for slot in self.slots)
+        )
+
+
 class _SavedQuestion(QuestionResult, frozen=True, kw_only=True):
     values: dict[str, float] = msgspec.field(default_factory=dict)
     gold_hash: str | None = None
     reciprocal: float | msgspec.UnsetType | None = msgspec.UNSET
+    slots: int | None = None
+    units: tuple[_SavedUnit, ...] | msgspec.UnsetType = msgspec.UNSET
+    wordings: tuple[int, ...] = ()
+    good: tuple[int, ...] = ()
 
 
 class _ScoresDocument(msgspec.Struct):
@@ -441,6 +492,35 @@ def _per_question(document: _ScoresDocument) -> PerQuestion | None:
         values=np.array(values, np.float64),
         hashes=[] if None in hashes else [value for value in hashes if value is not None],
         reciprocals=reciprocals,
+        units=_units(document),
+    )
+
+
+def _units(document: _ScoresDocument) -> UnitRanks | None:
+    """The ranks of what is expected; None of a file that was saved before there were any."""
+    findings, names = [], []
+    slot: list[int] = []
+    wording: list[int] = []
+    good: list[int] = []
+    for question in document.questions:
+        if question.units is msgspec.UNSET or question.slots is None:
+            return None
+        if any(not unit.is_valid(question.slots) for unit in question.units):
+            return None
+        ranks = tuple(unit.ranks for unit in question.units)
+        findings.append(UnitFindings(question.slots, ranks))
+        names.append(tuple(unit.name for unit in question.units if unit.name is not None))
+        wording += question.wordings or [0] * question.slots
+        good += question.good or [0] * question.slots
+        for unit in question.units:
+            slot += unit.slots or [0] * len(unit.ranks)
+    named = all(len(each) == len(one.ranks) for each, one in zip(names, findings, strict=True))
+    units = UnitRanks.of(findings, names if named else ())
+    return msgspec.structs.replace(
+        units,
+        slot=np.array(slot, np.int64),
+        wording=np.array(wording, np.int64),
+        good=np.array(good, np.int64),
     )
 
 

@@ -363,7 +363,7 @@ def score_inputs(
         stages=_stage_deltas(inputs, plan, chunks=chunks, corpus=corpus, workers=workers),
     )
     if hashes:
-        scores = with_reciprocals(with_hashes(scores, gold.items(), choice.profile))
+        scores = with_reciprocals(with_hashes(scores, gold.items(), choice.profile, listed))
     reported = without_metrics(scores, RANKS, values=True) if hashes else scores
     return ScoredInputs(inputs, reported, scores, run, file_facts, gold, traces, listed)
 

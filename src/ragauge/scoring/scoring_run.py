@@ -199,6 +199,7 @@ class ScoringRun:
             registry.metrics()[plan.profile.correct],
             keep_rows=self.rules.keep == "every",
             keep_labels=plan.note_rows,
+            slot_codes=self.ledger.codes if _for_comparison(plan) else None,
         )
         self.second_pass = SecondPass(
             table, self.ledger, plan.selected, self.rules, absent_counts=plan.absent_counts
@@ -358,7 +359,7 @@ class ScoringRun:
 
     def _total(self, records: Records) -> None:
         batch = batch_of(self.gold, self.rules, records, absent_counts=self.plan.absent_counts)
-        self.totals.add(batch, records.position)
+        self.totals.add(batch, records.slot, records.position)
 
     def stop_on_problems(self) -> None:
         """Raise what was wrong with the traces, if anything was."""
@@ -476,7 +477,7 @@ class ScoringRun:
             cites=self.totals.cited > 0,
             errors=self._errors(),
             joined=self._joined(),
-            per_question=per_question(measured, self.table),
+            per_question=per_question(measured, self.table, self.totals.units),
             placing=placed,
         )
 
@@ -660,6 +661,11 @@ class ScoringRun:
         return UnreadRefusals(
             totals.reads_refused, totals.says_refused, [table.name(one) for one in questions]
         )
+
+
+def _for_comparison(plan: ScoringPlan) -> bool:
+    """Whether the run is to be compared question by question."""
+    return any(chosen.id in RANKS for chosen in plan.selected)
 
 
 def _again(totals: Totals) -> int:

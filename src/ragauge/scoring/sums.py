@@ -7,7 +7,7 @@ a whole number of a small unit first, and whole numbers are added (decision 0005
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,11 @@ from ragauge.metrics.facts import Fact
 from ragauge.metrics.metric import Metric, Population, Selected
 from ragauge.metrics.questions import Questions
 from ragauge.model.labels import CAUSES, LABELS, SEARCH_CAUSES
+from ragauge.model.trace import SlotKey
 from ragauge.scoring.labels import DEPTH, label_records, refine_records
 from ragauge.scoring.refusals import VERSION
 from ragauge.scoring.summary import QuestionSums, Sums
+from ragauge.scoring.unit_ranks import UnitCollector
 from ragauge.stats import exact_sums
 
 RULES = {"token": Fact.BY_TOKEN, "refused flag": Fact.BY_FLAG, "grounded flag": Fact.BY_GROUNDED,
@@ -61,6 +63,7 @@ class Totals:
         *,
         keep_rows: bool,
         keep_labels: bool = False,
+        slot_codes: Mapping[SlotKey, int] | None = None,
     ) -> None:
         questions = len(gold.answerable)
         self.gold = gold
@@ -108,12 +111,15 @@ class Totals:
         self.rows: list[tuple[Ints, Batch, NDArray[np.uint8]]] = []
         self.keep_labels = keep_labels
         self.record_labels: list[tuple[Ints, Ints, NDArray[np.uint8]]] = []
+        self.units = None if slot_codes is None else UnitCollector(gold, slot_codes)
 
-    def add(self, batch: Batch, position: Ints) -> None:
+    def add(self, batch: Batch, slot: Ints, position: Ints) -> None:
         """Add the records of a batch."""
         self._measure(batch)
         labels = self._label(batch, position)
         self._count(batch)
+        if self.units is not None:
+            self.units.add(batch, slot, position, labels)
         if self.keep_rows:
             self.rows.append((position, batch, labels))
         if self.keep_labels:

@@ -81,12 +81,24 @@ _DELTA = record(
     interval=INTERVAL,
     p=_SHARE,
     p_holm=_SHARE,
+    changed=FLAG,
+    moved=FLAG,
     test={"enum": ["mcnemar", "permutation", None]},
     detectable=OR_NUMBER,
     gated=FLAG,
     better={"enum": [*get_args(Better)]},
     reason=OR_TEXT,
     unrounded=record(a=OR_NUMBER, b=OR_NUMBER, delta=OR_NUMBER, interval=INTERVAL),
+)
+_CHECK = record(
+    questions=WHOLE,
+    kinds=COUNTS,
+    allowed=WHOLE,
+    explained=WHOLE,
+    repeated=WHOLE,
+    unstable=WHOLE,
+    p=_SHARE,
+    failed=FLAG,
 )
 _KINDS = record(**dict.fromkeys(comparison.KINDS, WHOLE))
 
@@ -108,12 +120,13 @@ def compare_schema() -> Schema:
         aggregate_b=aggregate,
         deltas={**deltas, "additionalProperties": _DELTA},
         kinds=record(retrieval=_KINDS, answer=_KINDS),
+        k=WHOLE,
         left_out=COUNTS,
         counted=WHOLE,
         causes=listed(of_struct(comparison.Cause, written=True)),
         notes=listed(TEXT),
         verdict=optional(VERDICT),
-        fail_on=COUNTS,
+        fail_on={"type": "object", "additionalProperties": _CHECK},
         exit_code=WHOLE,
         per_query=listed(of_struct(comparison.QueryComparison, written=True)),
     )

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.model import phrases
-from ragauge.model.comparison import ComparisonView
+from ragauge.model.comparison import ComparisonView, KindCheck
 from ragauge.model.verdict import GateResult, Verdict
 from ragauge.report.ci.github_commands import Level, command
 from ragauge.report.ci.junit_xml import Case
@@ -80,19 +80,32 @@ def decision(view: ComparisonView) -> str | None:
             return phrases.verdict_headline(verdict)
         if view.undecided is not None:
             return f"{phrases.VERDICTS['not-evaluable']}: {view.undecided} (fail-on)"
-        return f"PASS: no {_or_words(view)} (fail-on)" if view.fail_on else None
+        return f"PASS: {_passed(view)} (fail-on)" if view.fail_on else None
     if verdict is not None and verdict.exit_code:
         return f"{phrases.verdict_headline(verdict)}; {counts} (fail-on)"
     return f"{phrases.VERDICTS['fail']}: {counts} (fail-on)"
 
 
 def fail_on_counts(view: ComparisonView) -> str:
-    """How many questions there are of the kinds that `--fail-on` forbids; empty if none are."""
-    return " and ".join(
-        f"{n} {kind if n == 1 else sentences.PLURALS[kind]}"
-        for kind, n in view.fail_on.items()
-        if n
+    """How many questions there are of the kinds that `--fail-on` forbids; empty if none fails."""
+    return " and ".join(_check_words(check) for check in view.fail_on if check.failed)
+
+
+def _check_words(check: KindCheck) -> str:
+    """How many questions, and what is let pass of them."""
+    words = " and ".join(
+        f"{n} {kind if n == 1 else sentences.PLURALS[kind]}" for kind, n in check.kinds.items() if n
     )
+    if check.explained and check.p is not None:
+        words += f", {check.explained} within the noise of run a (p = {check.p:.4f})"
+    return f"{words}, {check.allowed} allowed" if check.allowed else words
+
+
+def _passed(view: ComparisonView) -> str:
+    listed = [check for check in view.fail_on if check.questions]
+    if not listed:
+        return f"no {_or_words(view)}"
+    return " and ".join(map(_check_words, listed))
 
 
 def fail_on_cases(view: ComparisonView, group: str) -> tuple[Case, ...]:
@@ -112,7 +125,8 @@ def fail_on_cases(view: ComparisonView, group: str) -> tuple[Case, ...]:
 
 
 def _or_words(view: ComparisonView) -> str:
-    return " or ".join(sentences.PLURALS[kind] for kind in view.fail_on)
+    kinds = dict.fromkeys(kind for check in view.fail_on for kind in check.kinds)
+    return " or ".join(sentences.PLURALS[kind] for kind in kinds)
 
 
 def gate_cases(verdict: Verdict, group: str) -> tuple[Case, ...]:

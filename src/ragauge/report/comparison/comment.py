@@ -48,12 +48,14 @@ def _deltas(comparison: Comparison) -> list[str]:
     deltas = sentences.shown_deltas(comparison.deltas)
     if not deltas:
         return ["No metric has a value in either run.", ""]
-    lost_lines = [f"- {shortened(line)}" for line in sentences.lost_lines(deltas)]
+    moved = sentences.moved_line(deltas)
+    rest = [*([] if moved is None else [moved]), *sentences.lost_lines(deltas)]
+    rest_lines = [f"- {shortened(line)}" for line in rest]
     return [
         *markdown_parts.delta_table(deltas, _SIDES, shortened),
         markdown_parts.legend(deltas, _SIDES),
         "",
-        *([*lost_lines, ""] if lost_lines else []),
+        *([*rest_lines, ""] if rest_lines else []),
     ]
 
 

@@ -15,6 +15,7 @@ from ragauge.model.comparison import (
     ComparisonView,
     Delta,
     Kind,
+    KindCheck,
     QueryComparison,
 )
 from ragauge.model.scores import MetricResult
@@ -43,12 +44,13 @@ def _document(view: ComparisonView) -> dict[str, Any]:
             **{delta.metric: _delta(delta) for delta in comparison.deltas},
         },
         "kinds": {"retrieval": _kinds(comparison.kinds), "answer": _kinds(comparison.answer_kinds)},
+        "k": comparison.k,
         "left_out": dict(sorted(comparison.left_out.items())),
         "counted": comparison.counted,
         "causes": msgspec.to_builtins(comparison.causes),
         "notes": list(comparison.notes),
         "verdict": None if verdict is None else verdict_document(verdict),
-        "fail_on": {kind: view.fail_on[kind] for kind in KINDS if kind in view.fail_on},
+        "fail_on": {check.kind: _check(check) for check in view.fail_on},
         "exit_code": int(view.exit_code),
         "per_query": [_query(query) for query in comparison.per_query],
     }
@@ -87,6 +89,8 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "interval": rounded_pair(delta.interval),
         "p": _p(delta.p),
         "p_holm": _p(delta.p_holm),
+        "changed": delta.is_changed,
+        "moved": delta.is_moved,
         "test": delta.test,
         "detectable": rounded(delta.detectable),
         "gated": delta.gated,
@@ -96,10 +100,28 @@ def _delta(delta: Delta) -> dict[str, Any]:
     }
 
 
+def _check(check: KindCheck) -> dict[str, Any]:
+    return {
+        "questions": check.questions,
+        "kinds": dict(check.kinds),
+        "allowed": check.allowed,
+        "explained": check.explained,
+        "repeated": check.repeated,
+        "unstable": check.unstable,
+        "p": _p(check.p),
+        "failed": check.failed,
+    }
+
+
 def _query(query: QueryComparison) -> QueryComparison:
-    """The question as it is written: its fields in their order, with reciprocals rounded."""
-    a, b = rounded(query.a_reciprocal), rounded(query.b_reciprocal)
-    return msgspec.structs.replace(query, a_reciprocal=a, b_reciprocal=b)
+    """The question as it is written: its fields in their order, with means over slots rounded."""
+    return msgspec.structs.replace(
+        query,
+        **{name: rounded(getattr(query, name)) for name in _ROUNDED},
+    )
+
+
+_ROUNDED = ("a_reciprocal", "b_reciprocal", "a_units", "b_units")
 
 
 REPORT = ComparisonReport(

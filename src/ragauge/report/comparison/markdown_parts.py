@@ -80,7 +80,9 @@ def deltas(comparison: Comparison, escape: Escape = escaped) -> list[str]:
     else:
         lines += ["No metric has a value in either run.", ""]
     undefined = sentences.undefined_line(comparison.deltas)
+    moved = sentences.moved_line(comparison.deltas)
     rest = [
+        *([] if moved is None else [moved]),
         *sentences.reason_lines(comparison.deltas),
         *([] if undefined is None else [undefined]),
         sentences.rung_line(comparison),
@@ -105,7 +107,7 @@ def _delta(delta: Delta, escape: Escape, *, corrected: bool) -> tuple[str, ...]:
         f"{' (gated)' if delta.gated else ''}{f' {sentences.LOST}' if delta.lost else ''}",
         phrases.number(delta.a),
         phrases.number(delta.b),
-        f"**{change}**" if sentences.is_beyond_chance(delta) else change,
+        f"**{change}**" if delta.is_changed else change,
         sentences.bounds(delta.interval),
         sentences.chance(delta.p),
         *([sentences.chance(delta.p_holm)] if corrected else []),
@@ -117,12 +119,10 @@ def _delta(delta: Delta, escape: Escape, *, corrected: bool) -> tuple[str, ...]:
 def legend(deltas: Sequence[Delta], sides: tuple[str, str] = ("a", "b")) -> str:
     """How the table is read; only what is in it."""
     clauses = [f"Δ is {sides[1]} - {sides[0]} over the n questions that have a value in both runs"]
-    if any(map(sentences.is_beyond_chance, deltas)):
-        clauses.append(
-            "bold where interval and p agree on a change, which by chance one in twenty does"
-        )
+    if any(delta.is_changed for delta in deltas):
+        clauses.append("bold where the interval and the corrected p agree on a change")
     if any(delta.p_holm is not None for delta in deltas):
-        clauses.append("p (Holm) is corrected over the gated metrics")
+        clauses.append(f"p (Holm) is corrected over {sentences.family(deltas)}")
     if any(delta.detectable is not None for delta in deltas):
         clauses.append("detectable is the change that this n would show in four cases of five")
     if any(delta.better == "lower" for delta in deltas):

@@ -13,6 +13,7 @@ from ragauge.model import phrases
 from ragauge.model.comparison import (
     KINDS,
     MATCH_LEVELS,
+    WORSE,
     Cause,
     ComparedRun,
     Comparison,
@@ -26,11 +27,12 @@ from ragauge.text import plain
 
 PLURALS: dict[Kind, str] = {
     "regression": "regressions",
+    "mixed": "mixed",
     "loss": "losses",
     "win": "wins",
     "draw": "draws",
 }
-_HEADLINE_KINDS: tuple[Kind, ...] = ("win", "loss", "regression")
+_HEADLINE_KINDS: tuple[Kind, ...] = ("win", "loss", "mixed", "regression")
 _FOREMOST = ("retrieval.hit", "retrieval.recall", "answer.precision")
 """Of metrics that are alike gated and alike certain, a headline names the first of these."""
 
@@ -63,21 +65,6 @@ def chance(p: float | None) -> str:
     if p < 1e-300:
         return "<1e-300"  # floating point has no smaller ones to tell apart
     return f"{p:.0e}" if p < 0.00005 else f"{p:.4f}"
-
-
-CHANCE = 0.05
-"""A p-value below this counts as a change, as the 95 % interval does."""
-
-
-def is_beyond_chance(delta: Delta) -> bool:
-    """Whether the 95 % interval lies on one side of 0, and the test agrees.
-
-    Both have to say so: an interval holds a few values that all went one way for more than chance
-    would, and the test knows how few they are.
-    """
-    if delta.interval is None or (delta.interval[0] <= 0 <= delta.interval[1]):
-        return False
-    return delta.p is None or delta.p < CHANCE
 
 
 def shown_deltas(deltas: Iterable[Delta]) -> list[Delta]:
@@ -155,7 +142,7 @@ def headline(comparison: Comparison) -> str:
     parts = []
     for about, kinds in (("", comparison.kinds), ("answers: ", comparison.answer_kinds)):
         if any(kinds.values()):
-            parts.append(about + ", ".join(_counted(kinds, kind) for kind in _HEADLINE_KINDS))
+            parts.append(about + _all_counted(kinds, _HEADLINE_KINDS))
     opening = f"{phrases.count(comparison.counted, 'question')} compared"
     if not parts:
         return f"{opening}: {_evidence(comparison.deltas)}"
@@ -163,32 +150,62 @@ def headline(comparison: Comparison) -> str:
 
 
 def _evidence(deltas: Sequence[Delta]) -> str:
-    """The change of the foremost metric, and whether there is any that is more than chance."""
+    """The change of the foremost metric, and whether there is any that is more than chance.
+
+    Only of metrics whose p-values are corrected for each other: the gated ones, or those of the
+    profile. What else moved is in `moved_line`.
+    """
     changes = [delta for delta in shown_deltas(deltas) if delta.delta is not None]
     if not changes:
         return "nothing measured in both runs"
     if all(delta.delta == 0 for delta in changes):
         return "no metric differs"
-    foremost = min(changes, key=_importance)
+    tested = [delta for delta in changes if delta.p_holm is not None]
+    foremost = min(tested or changes, key=_importance)
     change = f"{plain(metric_label(foremost.metric))} {phrases.signed_number(foremost.delta)}"
-    certain = [delta for delta in changes if is_beyond_chance(delta)]
+    certain = [delta for delta in tested if delta.is_changed]
     if not certain:
         sizes = {delta.n for delta in changes}
         n = f"n = {max(sizes)}" if len(sizes) == 1 else f"n up to {max(sizes)}"
         return f"{change}; no change that {n} can show"
     worse = sum(delta.worse for delta in certain)
-    tried = sum(delta.interval is not None for delta in changes)
+    noun = "gated metric" if foremost.gated else "metric"
     return (
-        f"{change}; {len(certain)} of {phrases.count(tried, 'metric')} changed beyond chance: "
+        f"{change}; {len(certain)} of {phrases.count(len(tested), noun)} changed beyond chance: "
         f"{len(certain) - worse} better, {worse} worse"
     )
+
+
+def family(deltas: Iterable[Delta]) -> str:
+    """What p-values are corrected over."""
+    is_gated = any(delta.gated for delta in deltas if delta.p_holm is not None)
+    return "the gated metrics" if is_gated else "the metrics of the profile"
+
+
+def moved_line(deltas: Iterable[Delta], most: int = 8) -> str | None:
+    """What moved beside the metrics of the headline, by tests that are not corrected; or None."""
+    moved = [delta for delta in shown_deltas(deltas) if delta.is_moved]
+    if not moved:
+        return None
+    names = [
+        f"{plain(metric_label(delta.metric))} {phrases.signed_number(delta.delta)}"
+        for delta in moved[:most]
+    ]
+    rest = f" and {len(moved) - most} more" if len(moved) > most else ""
+    return f"also moved (unadjusted): {', '.join(names)}{rest}"
 
 
 def _importance(delta: Delta) -> tuple[bool, bool, int]:
     """The foremost metric comes first: gated, then changed beyond chance, then by what it is."""
     base = delta.metric.partition("@")[0]
     place = _FOREMOST.index(base) if base in _FOREMOST else len(_FOREMOST)
-    return not delta.gated, not is_beyond_chance(delta), place
+    return not delta.gated, not delta.is_changed, place
+
+
+def _all_counted(kinds: Mapping[Kind, int], named: Sequence[Kind]) -> str:
+    """How many questions of each kind; `mixed` is rare, and not named where there are none."""
+    counted = [kind for kind in named if kind != "mixed" or kinds.get(kind)]
+    return ", ".join(_counted(kinds, kind) for kind in counted)
 
 
 def _counted(kinds: Mapping[Kind, int], kind: Kind) -> str:
@@ -217,7 +234,7 @@ def answer_line(comparison: Comparison) -> str:
 
 
 def _kinds(about: str, kinds: Mapping[Kind, int], rest: int, others: str) -> str:
-    line = f"{about}: {', '.join(_counted(kinds, kind) for kind in KINDS)}"
+    line = f"{about}: {_all_counted(kinds, KINDS)}"
     return f"{line}; {phrases.count(rest, 'question')} {others}" if rest > 0 else line
 
 
@@ -351,9 +368,9 @@ def groups(view: ComparisonView, most: int) -> list[QuestionGroup]:
 
 
 def worse_groups(view: ComparisonView) -> list[QuestionGroup]:
-    """All regressions and losses."""
+    """All questions that lost something."""
     every = groups(view, len(view.comparison.per_query))
-    return [group for group in every if group.kind in ("regression", "loss")]
+    return [group for group in every if group.kind in WORSE]
 
 
 def slots_line(listed: Iterable[QuestionGroup]) -> str | None:

@@ -28,7 +28,9 @@ _NAME, _NAME_NARROW = 20, 12
 _PARTS = re.compile(r"[^._]+[._]?|[._]")
 _LARGE = re.compile(r"(?<!\d)\d{3,}+\.\d{4}")
 """Numbers from 100 on, such as milliseconds, of which one decimal is enough on a screen."""
-_KINDS: dict[Kind, str] = {"regression": "red", "loss": "red", "win": "green", "draw": ""}
+_KINDS: dict[Kind, str] = {
+    "regression": "red", "mixed": "yellow", "loss": "red", "win": "green", "draw": "",
+}  # fmt: skip
 
 
 def _text(view: ComparisonView) -> str:
@@ -80,6 +82,9 @@ def _print_deltas(console: Console, view: ComparisonView) -> None:
     legend = _legend(deltas)
     if legend:
         console.print(legend)
+    moved = sentences.moved_line(view.comparison.deltas)
+    if moved is not None:
+        console.print(moved)
     for line in sentences.reason_lines(view.comparison.deltas):
         console.print(line)
     undefined = sentences.undefined_line(view.comparison.deltas)
@@ -157,21 +162,20 @@ def _colored(text: str, delta: Delta) -> Text:
     from rich.text import Text
 
     color = "red" if delta.worse else "green" if delta.delta else ""
-    return Text(text, style=f"bold {color}" if sentences.is_beyond_chance(delta) else color)
+    return Text(text, style=f"bold {color}" if delta.is_changed else color)
 
 
 def _legend(deltas: list[Delta]) -> str:
     """What the marks in the table mean; only those that are in it."""
     notes = []
     if any(delta.gated for delta in deltas):
-        corrected = any(delta.p_holm is not None for delta in deltas)
-        notes.append(f"* gated{', p corrected (Holm)' if corrected else ''}")
+        notes.append("* gated")
+    if any(delta.p_holm is not None for delta in deltas):
+        notes.append(f"p corrected (Holm) over {sentences.family(deltas)}")
     if any(delta.better == "lower" for delta in deltas):
         notes.append("↓ less is better")
     if any(delta.lost for delta in deltas):
         notes.append(f"{sentences.LOST} something has no result: see below")
-    if any(map(sentences.is_beyond_chance, deltas)):
-        notes.append("by chance one metric in twenty seems to change")
     return "; ".join(notes)
 
 

@@ -10,6 +10,7 @@ from ragauge.model import phrases
 from ragauge.model.comparison import (
     KINDS,
     MATCH_LEVELS,
+    WORSE,
     AnswerChange,
     Comparison,
     ComparisonView,
@@ -38,14 +39,16 @@ _RULE = (
     "★ marks a hit that is expected by its id or shares half of the shorter of the two places; a "
     "rank is where the hits so far cover half of what is expected."
 )
-_TONES = {"regression": "bad", "loss": "warn", "win": "good", "draw": "quiet"}
+_TONES = {
+    "regression": "bad", "mixed": "warn", "loss": "warn", "win": "good", "draw": "quiet",
+}  # fmt: skip
 _KIND_MEANINGS = {
-    "regression": "a hits and b misses",
-    "loss": "the rank in b is worse",
-    "win": "b hits and a misses, or its rank is better",
+    "regression": "b finds less of what is expected",
+    "mixed": "b finds as much or more, but lost something",
+    "loss": "b finds the same, further down",
+    "win": "b finds more and lost nothing, or finds the same further up",
     "draw": "no difference",
 }
-_WORSE = ("regression", "loss")
 _LEVEL_TONES = {
     "exact": "good", "doc_span": "good", "quote": "warn", "doc": "warn", "none": "bad"
 }  # fmt: skip
@@ -90,7 +93,7 @@ def comparison_page(view: ComparisonView) -> str:
 
 
 def _is_worse(query: QueryComparison) -> bool:
-    return query.kind in _WORSE or (query.answer is not None and query.answer.kind in _WORSE)
+    return query.kind in WORSE or (query.answer is not None and query.answer.kind in WORSE)
 
 
 def _counts(comparison: Comparison) -> list[tuple[str, int, str]]:
@@ -105,7 +108,9 @@ def _counts(comparison: Comparison) -> list[tuple[str, int, str]]:
 
 def _metric_lines(comparison: Comparison) -> list[str]:
     undefined = sentences.undefined_line(comparison.deltas)
+    moved = sentences.moved_line(comparison.deltas)
     return [
+        *([] if moved is None else [moved]),
         *sentences.reason_lines(comparison.deltas),
         *([] if undefined is None else [undefined]),
         sentences.rung_line(comparison),
@@ -131,7 +136,7 @@ def _reach(deltas: Sequence[Delta]) -> float:
 
 def _certain_tone(delta: Delta) -> str | None:
     """The tone of a change that chance does not explain; None for all others."""
-    if not sentences.is_beyond_chance(delta):
+    if not delta.is_changed:
         return None
     return "bad" if delta.worse else "good" if delta.delta else "plain"
 

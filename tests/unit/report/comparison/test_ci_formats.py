@@ -28,7 +28,13 @@ from tests.unit.report.scores.test_ci_formats import HOSTILE, rendered, well_for
 
 from ragauge import registry
 from ragauge.codes import ExitCode
-from ragauge.model.comparison import AnswerChange, Comparison, ComparisonView, Kind
+from ragauge.model.comparison import (
+    AnswerChange,
+    Comparison,
+    ComparisonView,
+    Kind,
+    KindCheck,
+)
 from ragauge.model.verdict import Verdict, VerdictBlock
 from ragauge.report.ci import entries
 
@@ -127,7 +133,7 @@ def test_ten_warnings_and_how_many_more() -> None:
     """20 regressions and losses each, of retrieval and answers: 80, of which 10 are shown."""
     found = text("github", many(20)).splitlines()
     assert sum(line.startswith("::warning") for line in found) == 10
-    assert found[-2].endswith("70 more regressions and losses")
+    assert found[-2].endswith("70 more questions that lost something")
     assert len(text("github", hostile()).splitlines()) == 4  # a block, two losses, the headline
 
 
@@ -288,8 +294,34 @@ UNKNOWN = Verdict(
 )  # fmt: skip
 
 
+def checks(kinds: dict[Kind, int], **more: Any) -> tuple[KindCheck, ...]:
+    """What --fail-on found, if anything was asked for."""
+    kind: Kind = "loss" if "loss" in kinds else "regression"
+    return (KindCheck(kind=kind, kinds=kinds, **more),) if kinds else ()
+
+
 @pytest.mark.parametrize(
-    ("judged", "fail_on", "code", "status", "headline"),
+    ("more", "headline"),
+    [
+        ({"allowed": 2}, "FAIL: 3 regressions, 2 allowed (fail-on)"),
+        ({"allowed": 3}, "PASS: 3 regressions, 3 allowed (fail-on)"),
+        ({"explained": 3, "p": 0.3},
+         "PASS: 3 regressions, 3 within the noise of run a (p = 0.3000) (fail-on)"),
+        ({"explained": 2, "p": 0.3},
+         "FAIL: 3 regressions, 2 within the noise of run a (p = 0.3000) (fail-on)"),
+    ],
+)  # fmt: skip
+def test_what_is_let_pass_is_said(more: dict[str, Any], headline: str) -> None:
+    view = ComparisonView(
+        comparison=msgspec.structs.replace(SMALL, verdict=None),
+        fail_on=checks({"regression": 3}, **more),
+    )
+    assert entries.decision(view) == headline
+    assert int(view.exit_code) == headline.startswith("FAIL")
+
+
+@pytest.mark.parametrize(
+    ("judged", "kinds", "code", "status", "headline"),
     [
         (None, {}, 0, None, None),
         (None, {"regression": 0}, 0, "pass", "PASS: no regressions (fail-on)"),
@@ -307,10 +339,11 @@ UNKNOWN = Verdict(
     ],
 )  # fmt: skip
 def test_what_the_exit_code_says_is_said_everywhere(
-    judged: str | None, fail_on: dict[Kind, int], code: int, status: str | None,
+    judged: str | None, kinds: dict[Kind, int], code: int, status: str | None,
     headline: str | None,
 ) -> None:  # fmt: skip
     """Gates go before questions; a comparison in which nothing is demanded decides nothing."""
+    fail_on = checks(kinds)
     value = msgspec.structs.replace(
         SMALL, verdict={None: None, "fail": verdict(), "unknown": UNKNOWN}[judged]
     )
@@ -325,7 +358,8 @@ def test_what_the_exit_code_says_is_said_everywhere(
     assert sum(line.startswith(f"::{level} title=ragauge%3A ") for line in lines) >= 3
     assert ("::error" in "".join(lines)) is (code != 0)
     document = json.loads(text("json", value, fail_on=fail_on))
-    assert (document["fail_on"], document["exit_code"]) == (fail_on, code)
+    assert document["exit_code"] == code
+    assert [check["kinds"] for check in document["fail_on"].values()] == ([kinds] if kinds else [])
     for name in ("md", "html", "table"):
         page = html.unescape(text(name, value, fail_on=fail_on, width=200).replace("\\", ""))
         assert (headline or "(fail-on)") not in page if headline is None else headline in page, name
@@ -337,16 +371,16 @@ def test_what_the_exit_code_says_is_said_everywhere(
     }
     assert (found["verdict"], found["exit_code"]) == (status or "none", str(code))
     outcomes = [len(case) for case in suite.findall("testcase") if "no regr" in case.attrib["name"]]
-    assert outcomes == ([1 if any(fail_on.values()) else 0] if fail_on else [])
+    assert outcomes == ([1 if any(kinds.values()) else 0] if fail_on else [])
 
 
 def test_a_gate_that_passes_does_not_hide_what_fail_on_found() -> None:
     """The gates say PASS, and the command ends with 1."""
     value = msgspec.structs.replace(SMALL, verdict=PASSED)
-    view = ComparisonView(comparison=value, fail_on={"regression": 2})
+    view = ComparisonView(comparison=value, fail_on=checks({"regression": 2}))
     assert (view.exit_code, view.status) == (1, "fail")
     assert entries.decision(view) == "FAIL: 2 regressions (fail-on)"
-    case = junit(value, fail_on={"regression": 2})["gates"].findall("testcase")[-1]
+    case = junit(value, fail_on=checks({"regression": 2}))["gates"].findall("testcase")[-1]
     assert (case.attrib["name"], case[0].tag, case[0].attrib["message"]) == (
         "no regressions", "failure", "no regressions: 2 regressions (fail-on)",
     )  # fmt: skip
@@ -379,17 +413,17 @@ def test_compare_writes_down_what_its_exit_code_says(folder: Folder) -> None:
 
 # --- CSV and Parquet ---
 
-HEADS = ["qid", "turn", "kind", "a_rank", "b_rank", "a_reciprocal", "b_reciprocal", "rungs",
-         "answer_kind", "a_label", "b_label", "a_cause", "b_cause", "refusal", "citations",
-         "note"]  # fmt: skip
+HEADS = ["qid", "turn", "kind", "a_rank", "b_rank", "a_reciprocal", "b_reciprocal", "units",
+         "a_units", "b_units", "lost", "rungs", "answer_kind", "a_label", "b_label",
+         "a_cause", "b_cause", "refusal", "citations", "note"]  # fmt: skip
 
 
 def test_csv_as_a_whole() -> None:
     assert text("csv", SMALL).splitlines() == [
         ",".join(HEADS),
-        "q1,,win,,2,,,exact,,,,,,,,",
-        "q2,,loss,1,3,1.0000,0.3333,,,,,,,,,",
-        "q3,2,regression,1,,,,doc,regression,OK,MISSING,,,,hit → miss,missing in b",
+        "q1,,win,,2,,,,,,,exact,,,,,,,,",
+        "q2,,loss,1,3,1.0000,0.3333,2,2.0000,1.5000,p4#1,,,,,,,,,",
+        "q3,2,regression,1,,,,,,,,doc,regression,OK,MISSING,,,,hit → miss,missing in b",
     ]
 
 

@@ -115,7 +115,10 @@ SMALL = comparison(
     answer_kinds={"regression": 1, "draw": 2},
     per_query=(
         query("q1", "win", None, 2, rungs=("exact",)),
-        query("q2", "loss", 1, 3, a_reciprocal=1.0, b_reciprocal=1 / 3),
+        query(
+            "q2", "loss", 1, 3, a_reciprocal=1.0, b_reciprocal=1 / 3, units=2, a_units=2.0,
+            b_units=1.5, lost=("p4#1",),
+        ),
         query(
             "q3", "regression", 1, None, note="missing in b", rungs=("doc",), turn=2,
             answer=AnswerChange(
@@ -141,7 +144,7 @@ metric                  a       b        Δ       95 % interval       p  n
 ─────────────────────────────────────────────────────────────────────────
 retrieval.hit@1 *  0.6667  0.3333  -0.3333  -1.0000 to +0.5000  1.0000  3
 answer.precision   1.0000  1.0000  +0.0000  +0.0000 to +0.0000  1.0000  3
-* gated, p corrected (Holm)
+* gated; p corrected (Holm) over the gated metrics
 undefined in both runs: retrieval.map (no-relevant)
 
 chunker_version_match: mixed (2 exact, 1 doc)
@@ -301,13 +304,15 @@ def test_the_json_as_a_whole() -> None:
             "rungs": {"exact": 2, "doc_span": 0, "quote": 0, "doc": 1, "none": 0},
             "answer.precision": {
                 "a": 1.0, "b": 1.0, "delta": 0.0, "n": 3, "interval": [0.0, 0.0], "p": 1.0,
-                "p_holm": None, "test": "permutation", "detectable": None, "gated": False,
+                "p_holm": None, "changed": False, "moved": False,
+                "test": "permutation", "detectable": None, "gated": False,
                 "better": "higher", "reason": None,
                 "unrounded": {"a": 1.0, "b": 1.0, "delta": 0.0, "interval": [0.0, 0.0]},
             },
             "retrieval.hit@1": {
                 "a": 0.6667, "b": 0.3333, "delta": -0.3333, "n": 3, "interval": [-1.0, 0.5],
-                "p": 1.0, "p_holm": 1.0, "test": "mcnemar", "detectable": 0.9, "gated": True,
+                "p": 1.0, "p_holm": 1.0, "changed": False, "moved": False,
+                "test": "mcnemar", "detectable": 0.9, "gated": True,
                 "better": "higher", "reason": None,
                 "unrounded": {
                     "a": 2 / 3, "b": 1 / 3, "delta": 1 / 3 - 2 / 3, "interval": [-1.0, 0.5]
@@ -315,15 +320,17 @@ def test_the_json_as_a_whole() -> None:
             },
             "retrieval.map": {
                 "a": None, "b": None, "delta": None, "n": 0, "interval": None, "p": None,
-                "p_holm": None, "test": None, "detectable": None, "gated": False,
+                "p_holm": None, "changed": False, "moved": False,
+                "test": None, "detectable": None, "gated": False,
                 "better": "higher", "reason": "no-relevant",
                 "unrounded": {"a": None, "b": None, "delta": None, "interval": None},
             },
         },
         "kinds": {
-            "retrieval": {"regression": 1, "loss": 1, "win": 1, "draw": 0},
-            "answer": {"regression": 1, "loss": 0, "win": 0, "draw": 2},
+            "retrieval": {"regression": 1, "mixed": 0, "loss": 1, "win": 1, "draw": 0},
+            "answer": {"regression": 1, "mixed": 0, "loss": 0, "win": 0, "draw": 2},
         },
+        "k": 10,
         "left_out": {"changed": 2, "only in a": 1},
         "counted": 3,
         "causes": [{"about": "chunker", "key": "size", "a": "512", "b": None}],
@@ -339,17 +346,20 @@ def test_the_json_as_a_whole() -> None:
         "per_query": [
             {
                 "query_id": "q1", "kind": "win", "a_hit_rank": None, "b_hit_rank": 2, "note": None,
-                "turn": None, "a_reciprocal": None, "b_reciprocal": None, "rungs": ["exact"],
+                "turn": None, "a_reciprocal": None, "b_reciprocal": None, "units": None,
+                "a_units": None, "b_units": None, "lost": [], "gained": [], "rungs": ["exact"],
                 "answer": None,
             },
             {
                 "query_id": "q2", "kind": "loss", "a_hit_rank": 1, "b_hit_rank": 3, "note": None,
-                "turn": None, "a_reciprocal": 1.0, "b_reciprocal": 0.3333, "rungs": [],
+                "turn": None, "a_reciprocal": 1.0, "b_reciprocal": 0.3333, "units": 2,
+                "a_units": 2.0, "b_units": 1.5, "lost": ["p4#1"], "gained": [], "rungs": [],
                 "answer": None,
             },
             {
                 "query_id": "q3", "kind": "regression", "a_hit_rank": 1, "b_hit_rank": None,
                 "note": "missing in b", "turn": 2, "a_reciprocal": None, "b_reciprocal": None,
+                "units": None, "a_units": None, "b_units": None, "lost": [], "gained": [],
                 "rungs": ["doc"],
                 "answer": {
                     "kind": "regression", "a_label": "OK", "b_label": "MISSING", "refusal": None,
@@ -572,7 +582,8 @@ metric                                 a       b        Δ       95 % interval  
 retrieval.precision_at_cutoff@10  0.1000  0.1200  +0.0200  -0.0100 to +0.0500   1e-07  3      0.0500
 citation.anchor_distance ↓        1.5000  1.2500  -0.2500   -0.5000 to -2e-05  0.0312  3           -
 latency.total_ms_p95 ↓            1240.5  1380.2   +139.8                   -       -  3           -
-↓ less is better; by chance one metric in twenty seems to change
+↓ less is better
+also moved (unadjusted): citation.anchor_distance -0.2500
 """ in text  # fmt: skip
 
 
@@ -630,7 +641,7 @@ def test_colours_tell_better_from_worse() -> None:
         deltas=(
             change("a.worse", 1.0, 0.5, interval=(-0.9, 0.1)),
             change("b.better", 0.5, 0.75, interval=(-0.1, 0.9)),
-            change("c.lower", 3.0, 1.0, better="lower", interval=(-2.5, -1.5)),
+            change("c.lower", 3.0, 1.0, better="lower", interval=(-2.5, -1.5), p=0.01, p_holm=0.01),
             change("d.same", 1.0, 1.0),
         )
     )
@@ -727,20 +738,34 @@ def test_missing_and_errored_questions_are_always_named(name: str) -> None:
             "3 questions compared: retrieval.hit@5 +0.2500; no change that n up to 3 can show",
         ),
         (
-            {"deltas": (change("x.y", 0.5, 0.0, interval=(-0.75, -0.25)), change("x.z", 0.0, 1.0))},
-            "3 questions compared: x.y -0.5000; 1 of 1 metric changed beyond chance: 0 better, "
+            {
+                "deltas": (
+                    change("x.y", 0.5, 0.0, interval=(-0.75, -0.25), p=0.01, p_holm=0.02),
+                    change("x.z", 0.0, 1.0, p=0.4, p_holm=0.4),
+                )
+            },
+            "3 questions compared: x.y -0.5000; 1 of 2 metrics changed beyond chance: 0 better, "
             "1 worse",
         ),
         (
             {
                 "deltas": (
-                    change("x.y", 0.5, 0.0, interval=(-0.75, -0.25)),
-                    change("x.z", 0.0, 0.5, interval=(0.25, 0.75)),
-                    change("x.g", 0.5, 0.5, interval=(0.0, 0.0), gated=True),
+                    change("x.y", 0.5, 0.0, interval=(-0.75, -0.25), p=0.0001),
+                    change("x.z", 0.0, 0.5, interval=(0.25, 0.75), p=0.0001),
+                    change("x.g", 0.5, 0.5, interval=(0.0, 0.0), gated=True, p=1.0, p_holm=1.0),
                 )
             },
-            "3 questions compared: x.g +0.0000; 2 of 3 metrics changed beyond chance: 1 better, "
-            "1 worse",
+            "3 questions compared: x.g +0.0000; no change that n = 3 can show",
+        ),
+        (
+            {
+                "deltas": (
+                    change("x.y", 0.5, 0.0, interval=(-0.75, -0.25), p=0.03, p_holm=0.06),
+                    change("x.g", 0.5, 0.6, interval=(0.05, 0.2), p=0.02, p_holm=0.04, gated=True),
+                )
+            },
+            "3 questions compared: x.g +0.1000; 1 of 2 gated metrics changed beyond chance: "
+            "1 better, 0 worse",
         ),
         (
             {"answer_kinds": {"win": 1, "draw": 2}},
@@ -755,17 +780,33 @@ def test_the_headline(more: dict[str, Any], expected: str) -> None:
 
 
 def test_an_interval_that_ends_at_zero_does_not_exclude_it() -> None:
-    assert not sentences.is_beyond_chance(change("x.y", 0, 1, interval=(0.0, 1.0)))
-    assert not sentences.is_beyond_chance(change("x.y", 1, 0, interval=(-1.0, -0.0)))
-    assert sentences.is_beyond_chance(change("x.y", 0, 1, interval=(0.00001, 1.0)))
-    assert not sentences.is_beyond_chance(change("x.y", 0, 1))
+    sure = {"p": 0.001, "p_holm": 0.001}
+    assert not change("x.y", 0, 1, interval=(0.0, 1.0), **sure).is_changed
+    assert not change("x.y", 1, 0, interval=(-1.0, -0.0), **sure).is_changed
+    assert change("x.y", 0, 1, interval=(0.00001, 1.0), **sure).is_changed
+    assert not change("x.y", 0, 1, **sure).is_changed
 
 
 def test_few_questions_that_all_went_one_way_are_not_beyond_chance() -> None:
     """Two of two: every resample is worse, and so would a coin be in one case of four."""
-    few = change("x.y", 1, 0, interval=(-1.0, -0.5))
-    assert sentences.is_beyond_chance(msgspec.structs.replace(few, p=0.04))
-    assert not sentences.is_beyond_chance(msgspec.structs.replace(few, p=0.5))
+    few = change("x.y", 1, 0, interval=(-1.0, -0.5), p=0.04)
+    assert msgspec.structs.replace(few, p_holm=0.04).is_changed
+    assert not msgspec.structs.replace(few, p_holm=0.5).is_changed
+
+
+@pytest.mark.parametrize("name", ["table", "md", "comment", "summary", "html"])
+def test_what_else_moved_is_said_apart_and_never_in_the_headline(name: str) -> None:
+    """A metric without a corrected p is one of many: by chance one in twenty moves."""
+    value = comparison(
+        deltas=(
+            change("x.g", 0.5, 0.5, interval=(-0.1, 0.1), gated=True, p=1.0, p_holm=1.0),
+            change("x.y", 0.5, 0.0, interval=(-0.75, -0.25), p=0.03),
+        )
+    )
+    text = html.unescape(shown(name, value, width=200)).replace("\\", "").replace("\u200b", "")
+    assert "also moved (unadjusted): x.y -0.5000" in text
+    assert "beyond chance" not in text
+    assert not value.deltas[1].is_changed
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,101 @@
+"""`--fail-on`: how many questions may have lost something, and whether more did."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+
+from msgspec import Struct
+
+from ragauge.compare import metric_deltas
+from ragauge.compare.align import Aligned
+from ragauge.compare.repeat_noise import repeat_noise
+from ragauge.errors import RagaugeError
+from ragauge.model.comparison import Comparison, Kind, KindCheck, QueryComparison
+from ragauge.model.scores import Scores
+
+_LIMIT = re.compile(r"(regression|loss)(?::(\d{1,9})|:(\d{1,3}(?:\.\d{1,6})?)%)?")
+_HINT = "write regression or loss, with `:2` for two questions or `:1%` for a share of them"
+
+
+class FailOn(Struct, frozen=True):
+    """A kind of question, and how many there may be: a number of them, or a share of all."""
+
+    kind: Kind
+    questions: int = 0
+    share: Fraction = Fraction(0)
+
+    @classmethod
+    def parse(cls, text: str) -> FailOn:
+        """Read `regression`, `regression:2` or `regression:1.5%`, or the same with `loss`."""
+        match = _LIMIT.fullmatch(text)
+        if match is None:
+            message = f"--fail-on `{text}` is not understood"
+            raise RagaugeError.of("usage", message, hint=_HINT)
+        kind: Kind = "loss" if match[1] == "loss" else "regression"
+        share = Fraction(match[3] or 0) / 100
+        if share >= 1:
+            message = f"--fail-on `{text}` can never fail: all questions are allowed"
+            raise RagaugeError.of("usage", message, hint=_HINT)
+        return cls(kind, int(match[2] or 0), share)
+
+    def allowed(self, compared: int) -> int:
+        """How many of so many questions may be of the kind."""
+        return max(self.questions, int(self.share * compared))
+
+    def forbidden(self, *, strict: bool) -> tuple[Kind, ...]:
+        """The kinds that count: a regression is a loss, and `mixed` counts if it is asked for."""
+        kinds: tuple[Kind, ...] = ("regression", *(("mixed",) if strict else ()))
+        return (*kinds, "loss") if self.kind == "loss" else kinds
+
+
+def _worst(query: QueryComparison, kinds: Sequence[Kind]) -> Kind | None:
+    """The first of these kinds that a question is of, in retrieval or in its answer."""
+    own = query.kind, None if query.answer is None else query.answer.kind
+    return next((kind for kind in kinds if kind in own), None)
+
+
+def recall_tolerance(limits: Sequence[FailOn]) -> float:
+    """How much the recall of a question with more units than the cut-off may fall."""
+    return float(max((limit.share for limit in limits), default=Fraction(0)))
+
+
+def check_kinds(
+    comparison: Comparison,
+    aligned: Aligned,
+    limits: Sequence[FailOn],
+    *,
+    strict: bool = False,
+    repeats: Sequence[Scores] = (),
+) -> tuple[KindCheck, ...]:
+    """Count the questions of each forbidden kind, in retrieval or answer, and judge them.
+
+    Of questions that the baseline asked several times, those do not count that its own noise
+    explains. `repeats` are further runs of the baseline's system.
+    """
+    pairs = metric_deltas.pair(aligned.a, aligned.b)
+    checks = []
+    for limit in limits:
+        noise = repeat_noise(
+            (aligned.a, *repeats), aligned.b, pairs, k=comparison.k, ranks=limit.kind == "loss"
+        )
+        kinds = limit.forbidden(strict=strict)
+        worse = {
+            place: kind
+            for place, query in enumerate(comparison.per_query)
+            if (kind := _worst(query, kinds)) is not None
+        }
+        explained = len(worse.keys() & noise.repeated) if noise.explains else 0
+        checks.append(
+            KindCheck(
+                kind=limit.kind,
+                kinds={kind: list(worse.values()).count(kind) for kind in kinds},
+                allowed=limit.allowed(comparison.counted),
+                explained=explained,
+                repeated=len(noise.repeated),
+                unstable=noise.unstable,
+                p=noise.p,
+            )
+        )
+    return tuple(checks)
