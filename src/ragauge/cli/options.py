@@ -161,6 +161,20 @@ BASELINE_OPTION = click.option(
     help="The live system, for gates on a drop: a stored run (id, tag, `baseline`), or a file from "
     "`score --full -o FILE.json`.",
 )
+_STRICTNESS = "ragauge.strictness"
+"""What a command shall not let pass, by the name of its option, in the `meta` of its context."""
+
+
+def _keep_strictness(context: click.Context, option: click.Parameter, value: bool) -> None:
+    context.meta.setdefault(_STRICTNESS, {})[option.name] = value
+
+
+def is_strict(option: str) -> bool:
+    """Whether `require_gates` or `fail_on_review` was asked for."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_STRICTNESS, {}).get(option))
+
+
 GATE_OPTIONS = [
     click.option(
         "--gates",
@@ -173,6 +187,20 @@ GATE_OPTIONS = [
     ),
     click.option(
         "--as-of", metavar="DATE", help="The day that waivers are judged on (default: today)."
+    ),
+    click.option(
+        "--require-gates",
+        is_flag=True,
+        expose_value=False,
+        callback=_keep_strictness,
+        help="Exit 2 where there are no gates, instead of deciding nothing.",
+    ),
+    click.option(
+        "--fail-on-review",
+        is_flag=True,
+        expose_value=False,
+        callback=_keep_strictness,
+        help="Exit 1, not 0, where the verdict is REVIEW.",
     ),
 ]
 EMBED_OPTIONS = [
@@ -478,8 +506,18 @@ def embedding(
     )
 
 
-def gates_from(profile: Profile, k: Sequence[int], config: Config, text: str | None) -> list[Gate]:
-    """The gates of the profile, the configuration and the command line, put together."""
+def gates_from(
+    profile: Profile,
+    k: Sequence[int],
+    config: Config,
+    text: str | None,
+    *,
+    may_require: bool = True,
+) -> list[Gate]:
+    """The gates of the profile, the configuration and the command line, put together.
+
+    `may_require`: with --require-gates it is an error if there are none.
+    """
     from ragauge.config import read_gates_file
     from ragauge.gates import parse
     from ragauge.gates.parse import profile_gates
@@ -501,6 +539,11 @@ def gates_from(profile: Profile, k: Sequence[int], config: Config, text: str | N
     elif text is not None:
         layers.append(parse.parse_items(text, profile, k))
     gates = parse.merge(*layers)
+    if may_require and not gates and is_strict("require_gates"):
+        raise click.UsageError(
+            f"--require-gates: the profile {profile.name} has no gates; give --gates, or set them "
+            "in ragauge.toml"
+        )
     # A command asks for its gates when it plans and again when it judges; a note is said once.
     context = click.get_current_context(silent=True)
     printed: set[str] = (

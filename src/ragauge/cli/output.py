@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-from ragauge.cli.options import day, gates_from, say, screen
+from ragauge.cli.options import day, gates_from, is_strict, say, screen
 from ragauge.cli.streams import print_text
 
 if TYPE_CHECKING:
@@ -256,6 +256,7 @@ def judged(
         today=day(as_of, needed=bool(config.waivers)),
         baseline=baseline,
         beside=beside,
+        fail_on_review=is_strict("fail_on_review"),
     )
 
 
@@ -277,7 +278,7 @@ def judged_drops(
 
     scores = aligned.b
     profile = registry.profile(scores.profile)
-    gates = gates_from(profile, scores.k, config, gates_option)
+    gates = gates_from(profile, scores.k, config, gates_option, may_require=False)
     drops = [gate for gate in gates if gate.is_drop]
     chosen_here = ("--gates", gates_option)
     stray = [gate for gate in gates if not gate.is_drop and gate.origin in chosen_here]
@@ -289,6 +290,11 @@ def judged_drops(
         )
     if stray:
         say(f"note: not judged here, as they are not on a drop: {names} (by `ragauge gate`)")
+    context = click.get_current_context()
+    if not drops and is_strict("require_gates") and not context.params.get("fail_on"):
+        raise click.UsageError(
+            "--require-gates: no gate is on a drop (max_drop), and there is no --fail-on"
+        )
     if not drops:
         return [], None
     waivers = tuple(waiver for waiver in config.waivers if any(map(waiver.covers, drops)))

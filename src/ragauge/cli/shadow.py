@@ -22,6 +22,7 @@ from ragauge.cli.options import (
     day,
     embedding,
     finite,
+    is_strict,
     of_them_errors,
     options,
     questions_a_second,
@@ -180,6 +181,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         workers=asked.workers,
         index_only=asked.index_only,
         bands=config.bands,
+        fail_on_review=is_strict("fail_on_review"),
     )
     with _both(sides, asked) as (one, other):
         report = judge_shadow(one, other, rules)

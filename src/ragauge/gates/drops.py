@@ -7,6 +7,7 @@ question is moves both runs alike and cancels out, so a far smaller drop shows (
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -112,9 +113,10 @@ def drop_of(
         return _undefined("incomparable", f"no question has {metric} in both runs{beyond}")
     definition = registry.metrics()[metric.partition("@")[0]]
     share = SHARES.get(definition.aggregate)
-    new, old = _value(now, share), _value(before, share)
+    new, old = _fraction(now, share), _fraction(before, share)
     sign = 1.0 if better == "lower" else -1.0
-    reason = f"{old:.4f} in the baseline, {new:.4f} now, on {count(n, 'common question')}"
+    both = f"{float(old):.4f} in the baseline, {float(new):.4f} now"
+    reason = f"{both}, on {count(n, 'common question')}"
     # Turns of a conversation share its luck: they are counted and flipped as one unit, or the
     # interval would be too narrow. Sign flips assume no shape of the values; recall of a question
     # is often one of three numbers, which a t-test does not forgive.
@@ -148,7 +150,7 @@ def drop_of(
     if scores.embedders != baseline.embedders and scores.embedders and baseline.embedders:
         reason += "; the embedders of the two runs differ"
     return Drop(
-        value=sign * (new - old) + 0.0,
+        value=sign * float(new - old) + 0.0,
         n=n,
         interval=interval,
         reason=reason,
@@ -285,10 +287,13 @@ def sum_by_conversation(column: Floats, conversations: Ints) -> Floats:
     return totals(conversations, column, int(conversations.max()) + 1)[:, None]
 
 
-def _value(values: Floats, share: float | None) -> float:
-    value = exact_sums.mean(values) if share is None else quantile(values, share)
+def _fraction(values: Floats, share: float | None) -> Fraction:
+    """The value of one run as the fraction that it is, so that differences are exact, too."""
+    if share is None:
+        return exact_sums.fraction_total(values) / len(values)
+    value = quantile(values, share)
     assert value is not None
-    return value
+    return exact_sums.as_fraction(value)
 
 
 def _undefined(code: str, reason: str) -> Drop:

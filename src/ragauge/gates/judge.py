@@ -57,6 +57,7 @@ def judge(
     today: date | None = None,
     baseline: Scores | None = None,
     beside: Scores | None = None,
+    fail_on_review: bool = False,
 ) -> Verdict:
     """Judge scores by gates. Pure: the same scores and gates give the same verdict.
 
@@ -67,6 +68,7 @@ def judge(
 
     `source_rules` is for profiles that follow a source: 0/0 takes the source's default, and
     errored traces count as answers. `whole_grid`: slots that are missing block the verdict.
+    `fail_on_review`: what a person should look at exits as a gate that failed.
     """
     refuse_stray(waivers, gates)
     results = []
@@ -105,7 +107,7 @@ def judge(
         worst = "not-evaluable"
     codes = {
         "pass": ExitCode.PASS,
-        "review": ExitCode.PASS,
+        "review": ExitCode.GATE_FAILED if fail_on_review else ExitCode.PASS,
         "fail": ExitCode.GATE_FAILED,
         "not-evaluable": ExitCode.NOT_EVALUABLE,
     }
@@ -205,25 +207,40 @@ def _doubtful(metric: str, scores: Scores) -> str | None:
 def _judged(
     gate: Gate, value: float, n: int, interval: Interval | None, better: Better
 ) -> GateResult:
-    """Compare a value with the threshold, by the point or by the bound on the wrong side."""
-    deciding = value
-    if gate.policy == "interval":
-        # The bound on the wrong side: "surely good enough", where the point says "probably".
-        bound = None if interval is None else interval[0 if better == "higher" else 1]
+    """Compare a number with the threshold by the gate's policy.
+
+    `point` asks the value itself. `confident-pass` asks the bound on the wrong side: it passes what
+    is surely good enough. `confident-fail` fails what is surely too bad, the whole interval beyond
+    the threshold; where only the value is, a person should look.
+
+    Values and thresholds are each the double next to an exact number, so comparing them compares
+    those numbers (`exact_sums.mean`).
+    """
+    deciding, reason = value, None
+    status: Status = "pass" if _meets(value, gate.threshold, better) else "fail"
+    if gate.policy != "point" and interval is None:
+        return _undefined(gate, n, "undefined-metric", "no interval to judge by")
+    if gate.policy == "confident-pass":
+        assert interval is not None
+        bound = interval[0 if better == "higher" else 1]
         if bound is None:
             return _undefined(gate, n, "undefined-metric", "no interval to judge by")
         deciding = bound
-    margin = deciding - gate.threshold if better == "higher" else gate.threshold - deciding
-    # A difference of two means may be off by its last bit; nothing else is.
-    # Levels are compared by the values themselves: a margin of -1e-17 may only be rounding.
-    holds = deciding >= gate.threshold if better == "higher" else deciding <= gate.threshold
-    met = margin >= -1e-12 if gate.is_drop else holds
-    status: Status = "pass" if met else "fail"
-    reason = None
-    if gate.policy == "interval":
-        side = "lower" if better == "higher" else "upper"
-        reason = f"judged by the {side} bound {deciding:.4f}"
-    if gate.review is not None and gate.review[0] <= deciding <= gate.review[1]:
+        status = "pass" if _meets(bound, gate.threshold, better) else "fail"
+        reason = f"judged by the {'lower' if better == 'higher' else 'upper'} bound {bound:.4f}"
+    elif gate.policy == "confident-fail" and status == "fail":
+        assert interval is not None
+        bound = interval[1 if better == "higher" else 0]
+        # Where n cannot bound the number on its good side, it is not surely beyond anything.
+        if bound is None or _meets(bound, gate.threshold, better):
+            status = "review"
+            reason = "the value is beyond the threshold, its interval not wholly"
+        else:
+            deciding = bound
+            reason = f"surely beyond: even the {'upper' if better == 'higher' else 'lower'} "
+            reason += f"bound is {bound:.4f}"
+    surely = gate.policy == "confident-fail" and status == "fail"
+    if gate.review is not None and gate.review[0] <= deciding <= gate.review[1] and not surely:
         status = "review"
         reason = f"in the review band {gate.review[0]:g} to {gate.review[1]:g}"
     return GateResult(
@@ -231,11 +248,15 @@ def _judged(
         status=status,
         value=value,
         n=n,
-        margin=margin,
+        margin=deciding - gate.threshold if better == "higher" else gate.threshold - deciding,
         interval=interval,
         detectable=None,
         reason=reason,
     )
+
+
+def _meets(number: float, threshold: float, better: Better) -> bool:
+    return number >= threshold if better == "higher" else number <= threshold
 
 
 def _undefined(gate: Gate, n: int, code: str, reason: str) -> GateResult:

@@ -156,7 +156,10 @@ def verdict_headline(verdict: Verdict) -> str:
             reasons.append(f"failed: {', '.join(failed)}")
         return f"{VERDICTS[verdict.status]}: {'; '.join(reasons)}"
     names = failed or [gate_name(result) for result in not_waived if result.status == "review"]
-    return f"{VERDICTS[verdict.status]}: {', '.join(names)}" if names else VERDICTS[verdict.status]
+    word = VERDICTS[verdict.status]
+    if verdict.status == "review" and verdict.exit_code == ExitCode.GATE_FAILED:
+        word += " (fails by --fail-on-review)"
+    return f"{word}: {', '.join(names)}" if names else word
 
 
 def questions_needing_attention(scores: Scores) -> QuestionList:

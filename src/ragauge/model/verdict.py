@@ -14,6 +14,8 @@ from ragauge.model.metric_names import current_id
 from ragauge.stats.intervals import Interval
 
 Status = Literal["pass", "review", "fail", "not-evaluable"]
+Policy = Literal["point", "confident-pass", "confident-fail"]
+"""What has to be on the good side of a threshold: the value, its whole interval, or any of it."""
 ORDER: tuple[Status, ...] = ("pass", "review", "fail", "not-evaluable")
 
 
@@ -34,7 +36,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     title: str | None = None
     min_n: int = 0
     review: tuple[float, float] | None = None
-    policy: Literal["point", "interval"] = "point"
+    policy: Policy = "point"
     is_drop: bool = False
     part: str | None = None
     instead: str | None = None

@@ -76,8 +76,8 @@ class MeasuredQuestions(Struct, frozen=True, kw_only=True):
             return math.fsum(amounts.tolist()) if len(amounts) else None
         if self.is_mean(place):
             return exact_sums.mean(tops)
-        below = math.fsum(bottoms.tolist())
-        return math.fsum(tops.tolist()) / below if below else None
+        below = exact_sums.fraction_total(bottoms)
+        return float(exact_sums.fraction_total(tops) / below) if below else None
 
     def estimate(self, place: int) -> Estimate:
         """How well the number of a metric is known."""

@@ -43,7 +43,8 @@ def made(folder: Folder, name: str, found: dict[str, int], *options: str) -> Non
 
 def fell(folder: Folder, most: float, *, more: str = "", metric: str = RECALL) -> Outcome:
     """Judge now.json against before.json by one gate on a drop."""
-    folder.write("gates.toml", f'"{metric}" = {{ max_drop = {most}{more} }}\n')
+    least = "" if "min_n" in more else ", min_n = 1"  # most runs here have a handful of questions
+    folder.write("gates.toml", f'"{metric}" = {{ max_drop = {most}{more}{least} }}\n')
     return folder.run(
         "gate", "now.json", "--gates", "gates.toml", "--baseline", "before.json", "--format",
         "json",
@@ -85,7 +86,7 @@ def test_a_little_more_than_the_demand_fails() -> None:
         ]
         runs.append(_scored(gold, rows))
     for run in runs[1:]:
-        verdict = ragauge.gate(run, {RECALL: {"max_drop": 0.02}}, baseline=runs[0])
+        verdict = ragauge.gate(run, {RECALL: {"max_drop": 0.02, "min_n": 1}}, baseline=runs[0])
         statuses.append((verdict.gates[0].status, round(verdict.gates[0].value or 0, 6)))
     assert statuses == [("pass", 0.02), ("fail", 0.0201)]
 
@@ -161,9 +162,9 @@ def test_a_quantile_has_no_interval_to_judge_by() -> None:
     """The policy interval does not fall back to the point: 4."""
     metric = "semantic.delta_s_cited"
     scores = _scored(*distant([0.1, 0.2]), metrics=[metric])
-    table: dict[str, object] = {metric: {"max_drop": 0.5, "policy": "interval"}}
+    table: dict[str, object] = {metric: {"max_drop": 0.5, "min_n": 1, "policy": "interval"}}
     assert ragauge.gate(scores, table, baseline=scores).exit_code == 4
-    table = {metric: {"max_drop": 0.5}}
+    table = {metric: {"max_drop": 0.5, "min_n": 1}}
     assert ragauge.gate(scores, table, baseline=scores).exit_code == 0
 
 
@@ -289,7 +290,7 @@ def test_a_baseline_that_lacks_results_hides_a_drop(
     gold = gold_of(list(FOUND))
     before = _scored(gold, lost(FOUND, **gone))
     now = _scored(gold, hits_of(FOUND | {"q2": 0}))
-    table: dict[str, object] = {RECALL: {"max_drop": 0.02}}
+    table: dict[str, object] = {RECALL: {"max_drop": 0.02, "min_n": 1}}
     verdict = ragauge.gate(now, table, baseline=before)
     (gate,) = verdict.gates
     assert (verdict.exit_code, gate.status, gate.value) == (4, "not-evaluable", None)
@@ -318,7 +319,7 @@ def test_both_kinds_of_gaps_are_told_and_must_be_allowed() -> None:
     gold = gold_of(list(FOUND))
     before = _scored(gold, lost(FOUND, q1="error", q2="missing"))
     now = _scored(gold, hits_of(FOUND))
-    table: dict[str, object] = {RECALL: {"max_drop": 0.02}}
+    table: dict[str, object] = {RECALL: {"max_drop": 0.02, "min_n": 1}}
     strict = ragauge.gate(now, table, baseline=before)
     assert [each.code for each in strict.blocks] == ["missing-traces"]
     assert "no trace in the baseline: q2" in (strict.gates[0].reason or "")
@@ -335,7 +336,7 @@ def test_a_baseline_of_errors_alone_is_never_judged_against() -> None:
     before = _scored(gold, lost(FOUND, **dict.fromkeys(FOUND, "error")))
     now = _scored(gold, hits_of(FOUND))
     verdict = ragauge.gate(
-        now, {RECALL: {"max_drop": 0.02}}, baseline=before, allow_errored=True
+        now, {RECALL: {"max_drop": 0.02, "min_n": 1}}, baseline=before, allow_errored=True
     )  # fmt: skip
     assert verdict.exit_code == 4
     assert [each.code for each in verdict.blocks] == ["incomparable"]
@@ -438,7 +439,7 @@ def test_errors_that_a_profile_counts_as_answers_are_gaps_of_a_baseline(folder: 
     good, refusal, other = TRACES
     broken = [{"qid": row["qid"], "error": "down"} for row in (good, other)]
     folder.score([*broken, refusal], "--profile", "ship", "--full", "-o", "before.json")
-    folder.write("gates.toml", f'"{metric}" = {{ max_drop = 0.02 }}\n')
+    folder.write("gates.toml", f'"{metric}" = {{ max_drop = 0.02, min_n = 1 }}\n')
     demand = (
         "--profile", "ship", "--gates", "gates.toml", "--baseline", "before.json", "--format",
         "json", "--full",
@@ -456,7 +457,7 @@ def test_comparisons_and_stored_runs_are_judged_alike(
     folder: Folder, flags: tuple[str, ...], code: int
 ) -> None:
     """Files of scores, trace files and stored runs; with the errors left out q2 is lost."""
-    folder.write("gates.toml", f'"{RECALL}" = {{ max_drop = 0.02 }}\n')
+    folder.write("gates.toml", f'"{RECALL}" = {{ max_drop = 0.02, min_n = 1 }}\n')
     gold = gold_of(list(FOUND))
     for name, rows in (
         ("before", lost(FOUND, q1="error")), ("now", hits_of(FOUND | {"q2": 0}))
@@ -627,7 +628,7 @@ def test_a_turn_is_compared_with_the_same_turn() -> None:
 def test_one_question_that_stayed_shows_nothing() -> None:
     """The drop may be up to 1.96 √(2/3) / √3 = 0.924: a bound of 0.02 is not met."""
     scores = _scored(gold_of(["q1"]), hits_of({"q1": 5}))
-    table: dict[str, object] = {RECALL: {"max_drop": 0.02, "policy": "interval"}}
+    table: dict[str, object] = {RECALL: {"max_drop": 0.02, "min_n": 1, "policy": "interval"}}
     assert ragauge.gate(scores, table, baseline=scores).exit_code == 1
 
 
@@ -639,7 +640,7 @@ def test_saved_scores_are_judged_as_they_were_measured(folder: Folder) -> None:
     before = {f"q{n}": n % 6 for n in range(12)}
     now = {f"q{n}": (n * 5) % 6 for n in range(12)}
     made(folder, "before.json", before)
-    folder.write("ragauge.toml", f'[gates]\n"{RECALL}" = {{ max_drop = 0.05 }}\n')
+    folder.write("ragauge.toml", f'[gates]\n"{RECALL}" = {{ max_drop = 0.05, min_n = 1 }}\n')
     first = folder.score(
         hits_of(now), "--profile", "all", "--metrics", RECALL, "--full", "-o", "now.json",
         "--baseline", "before.json", "--format", "json", gold=gold_of(list(now)),
@@ -655,7 +656,8 @@ def test_the_baseline_may_stand_in_the_configuration(folder: Folder) -> None:
     made(folder, "other.json", {"q1": 1})
     made(folder, "now.json", {"q1": 1})
     folder.write(
-        "ragauge.toml", f'baseline = "before.json"\n[gates]\n"{RECALL}" = {{ max_drop = 0.1 }}\n'
+        "ragauge.toml",
+        f'baseline = "before.json"\n[gates]\n"{RECALL}" = {{ max_drop = 0.1, min_n = 1 }}\n',
     )
     assert folder.run("gate", "now.json").exit_code == 1  # 1.0 before, 0.2 now
     assert folder.run("gate", "now.json", "--baseline", "other.json").exit_code == 0
@@ -665,7 +667,7 @@ def test_the_api_takes_a_baseline_as_a_path_or_as_scores(folder: Folder) -> None
     """Both give the same verdict."""
     made(folder, "before.json", {"q1": 5})
     made(folder, "now.json", {"q1": 1})
-    table: dict[str, object] = {RECALL: {"max_drop": 0.1}}
+    table: dict[str, object] = {RECALL: {"max_drop": 0.1, "min_n": 1}}
     by_path = ragauge.gate(Path("now.json"), table, baseline=Path("before.json"))
     by_scores = ragauge.gate("now.json", table, baseline=scores_document.load_scores("before.json"))
     assert by_path == by_scores
@@ -681,7 +683,8 @@ def test_a_threshold_and_a_drop_on_one_metric_stand_side_by_side(folder: Folder)
     made(folder, "now.json", {"q1": 4})
     folder.write(
         "gates.toml",
-        f'"{RECALL}" = ">= 0.8"\nfall = {{ metric = "{RECALL}", max_drop = 0.1 }}\n',
+        f'"{RECALL}" = {{ threshold = 0.8, min_n = 1 }}\n'
+        f'fall = {{ metric = "{RECALL}", max_drop = 0.1, min_n = 1 }}\n',
     )
     outcome = folder.run(
         "gate", "now.json", "--gates", "gates.toml", "--baseline", "before.json", "--format",

@@ -208,7 +208,7 @@ def test_gates_of_a_table_take_numbers_demands_and_options() -> None:
     assert whole.threshold == 1.0
     assert (demand.sign, demand.threshold, demand.given) == ("<=", 0.05, "0.05")
     assert (options.threshold, options.min_n) == (0.1, 30)
-    assert (options.review, options.policy) == ((0.1, 0.2), "interval")
+    assert (options.review, options.policy) == ((0.1, 0.2), "confident-pass")
     assert options.origin == "ragauge.toml"
 
 
