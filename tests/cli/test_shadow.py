@@ -391,7 +391,7 @@ expires = "2999-01-01"
     assert waived.exists()
     code, document = judged(
         folder, "--live", "live.jsonl", "--shadow", "shadow.jsonl", "--gold", "gold.jsonl",
-        "--as-of", "2026-01-01",
+        "--as-of", "2998-01-01",
     )  # fmt: skip
     assert document["chunker_version_match"] == "fallback_doc_span"
     assert code == 0

@@ -74,6 +74,18 @@ ALLOW_HOST_OPTION = click.option(
     callback=_keep_hosts,
     help="A host that ragauge.toml names may be connected to. Repeats; see also `ragauge trust`.",
 )
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)(\s*%)?")
+
+
+def _error_share(_context: click.Context, _option: click.Parameter, text: str | None) -> float:
+    """How many of the traces may have an error: `1%` or `0.01`."""
+    match = _SHARE.fullmatch("0" if text is None else text.strip())
+    share = None if match is None else float(match[1]) / (100 if match[2] else 1)
+    if share is None or share > 1:
+        raise click.BadParameter(f"it takes a share as 1% or 0.01, got {text!r}")
+    return share
+
+
 ALLOW_OPTIONS = [
     click.option(
         "--allow-missing",
@@ -83,8 +95,11 @@ ALLOW_OPTIONS = [
     ),
     click.option(
         "--allow-errored",
-        is_flag=True,
-        help="Judge although traces carry errors, here or in the baseline.",
+        metavar="[=SHARE]",
+        default=None,
+        callback=_error_share,
+        help="Judge although traces carry errors, here or in the baseline, as their profile counts "
+        "them: any number of them, or up to a share (--allow-errored=1%).",
     ),
     click.option(
         "--allow-skipped",
@@ -100,12 +115,17 @@ ALLOW_OPTIONS = [
         help="Judge although many traces are about other questions than their gold items.",
     ),
     click.option(
+        "--allow-fewer-questions",
+        is_flag=True,
+        help="Judge drops although less than 90 % of the baseline's questions can be compared.",
+    ),
+    click.option(
         "--allow-no-baseline", is_flag=True, help="Leave gates on a drop out: this is the baseline."
     ),
 ]
 
 
-def tolerance_of(allow: Mapping[str, bool]) -> Tolerance:
+def tolerance_of(allow: Mapping[str, Any]) -> Tolerance:
     """What the options of ALLOW_OPTIONS excuse, by their names: `allow_missing` and so on."""
     from ragauge.gates.judge import Tolerance
 

@@ -139,7 +139,7 @@ def gate_origins(verdict: Verdict) -> list[str]:
 
 def gate_note(result: GateResult) -> str:
     """What else there is to say of a gate."""
-    return result.waived or result.reason or ""
+    return "; ".join(filter(None, (result.waived or result.reason, result.caution)))
 
 
 def verdict_headline(verdict: Verdict) -> str:

@@ -74,6 +74,7 @@ class GateResult(Struct, frozen=True, kw_only=True):
     """One gate's verdict; `margin` is positive on the good side of the threshold.
 
     `detectable` is the smallest change that a run of this n would show in four cases of five.
+    `caution` is what a reader should know before trusting the verdict, whatever it is.
     """
 
     gate: Gate
@@ -86,6 +87,7 @@ class GateResult(Struct, frozen=True, kw_only=True):
     reason: str | None = None
     waived: str | None = None
     code: str | None = None
+    caution: str | None = None
 
 
 class VerdictBlock(Struct, frozen=True):

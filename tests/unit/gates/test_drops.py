@@ -21,6 +21,7 @@ from tests.support.command import TRACES, Folder, Outcome, Row
 
 RECALL = "retrieval.recall@5"
 ITEMS = 10_000
+FEWER = "--allow-fewer-questions"
 
 
 def gold_of(ids: Sequence[str]) -> list[Row]:
@@ -41,13 +42,13 @@ def made(folder: Folder, name: str, found: dict[str, int], *options: str) -> Non
     assert outcome.exit_code == 0
 
 
-def fell(folder: Folder, most: float, *, more: str = "", metric: str = RECALL) -> Outcome:
+def fell(folder: Folder, most: float, *flags: str, more: str = "", metric: str = RECALL) -> Outcome:
     """Judge now.json against before.json by one gate on a drop."""
     least = "" if "min_n" in more else ", min_n = 1"  # most runs here have a handful of questions
     folder.write("gates.toml", f'"{metric}" = {{ max_drop = {most}{more}{least} }}\n')
     return folder.run(
         "gate", "now.json", "--gates", "gates.toml", "--baseline", "before.json", "--format",
-        "json",
+        "json", *flags,
     )  # fmt: skip
 
 
@@ -175,10 +176,42 @@ def test_questions_of_one_run_only_are_left_out(folder: Folder) -> None:
     """On q2 and q3: 4/5 and 4/5 before, 4/5 and 3/5 now; q1 and q4 have no partner."""
     made(folder, "before.json", {"q1": 5, "q2": 4, "q3": 4})
     made(folder, "now.json", {"q2": 4, "q3": 3, "q4": 0})
-    gate = gate_of(fell(folder, 0.1))
+    gate = gate_of(fell(folder, 0.1, FEWER))
     assert (gate["status"], gate["value"], gate["n"]) == ("pass", 0.1, 2)
     assert gate["reason"].startswith("0.8000 in the baseline, 0.7000 now, on 2 common questions")
-    assert gate["reason"].endswith("; without a partner: 2 values")
+    assert "; without a partner: 2 values" in gate["reason"]
+    assert gate["reason"].endswith("; of the baseline, gone or changed: q1")
+
+
+def test_a_drop_over_less_than_nine_tenths_of_the_baseline_is_none(folder: Folder) -> None:
+    """18 of 20 questions are just 90 %; with 17 it is not evaluable, and names those that went."""
+    before = {f"q{n:02}": 5 for n in range(20)}
+    made(folder, "before.json", before)
+    for left, code in ((18, 0), (17, 4)):
+        made(folder, "now.json", dict(list(before.items())[:left]))
+        outcome = fell(folder, 0.1)
+        assert outcome.exit_code == code, left
+    assert outcome.codes == {"fewer-questions"}
+    assert gate_of(outcome)["reason"] == (
+        "17 of 20 questions of the baseline can be compared, less than 90 %; gone or changed: q17, "
+        "q18, q19; --allow-fewer-questions judges the rest"
+    )
+    assert fell(folder, 0.1, FEWER).exit_code == 0
+
+
+def test_other_questions_under_the_same_ids_are_not_the_baselines(folder: Folder) -> None:
+    """Their gold items say other things: none of them is compared."""
+    found = {f"q{n}": 5 for n in range(10)}
+    made(folder, "before.json", found)
+    gold = [{**item, "question": f"{item['qid']} now?"} for item in gold_of(list(found))]
+    kept = gold_of(["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7"]) + gold[8:]
+    options = ("--profile", "all", "--metrics", RECALL, "--full", "-o", "now.json")
+    folder.score(hits_of(found), *options, gold=gold)
+    assert fell(folder, 0.5).codes == {"incomparable"}
+    folder.score(hits_of(found), *options, gold=kept)
+    outcome = fell(folder, 0.5)
+    assert (outcome.exit_code, outcome.codes) == (4, {"fewer-questions"})
+    assert "8 of 10 questions" in gate_of(outcome)["reason"]
 
 
 def test_a_run_that_is_whole_speaks_of_no_partner(folder: Folder) -> None:
@@ -209,10 +242,10 @@ def test_too_few_common_questions_decide_nothing(folder: Folder) -> None:
     """min_n counts the questions that both have."""
     made(folder, "before.json", {"q1": 5, "q2": 5, "q3": 5})
     made(folder, "now.json", {"q1": 5, "q2": 5, "q4": 5})
-    outcome = fell(folder, 0.5, more=", min_n = 3")
+    outcome = fell(folder, 0.5, FEWER, more=", min_n = 3")
     assert outcome.exit_code == 4
     assert gate_of(outcome)["reason"] == "n = 2 is below min_n = 3"
-    assert fell(folder, 0.5, more=", min_n = 2").exit_code == 0
+    assert fell(folder, 0.5, FEWER, more=", min_n = 2").exit_code == 0
 
 
 def test_a_baseline_without_its_questions_is_not_comparable(folder: Folder) -> None:
@@ -620,9 +653,9 @@ def test_a_turn_is_compared_with_the_same_turn() -> None:
                                 {"qid": "t", "turn": 2, "retrieved_ids": ["a"]}])  # fmt: skip
     now = _scored([gold[0], gold[2]], [{"qid": "t", "turn": 1, "retrieved_ids": ["a"]},
                                        {"qid": "t", "turn": 3, "retrieved_ids": []}])  # fmt: skip
-    found = drop_of(RECALL, "higher", now, before)
+    found = drop_of(RECALL, "higher", now, before, tolerated=["fewer-questions"])
     assert (found.value, found.n) == (0.0, 1)
-    assert found.reason.endswith("; without a partner: 2 values")
+    assert "; without a partner: 2 values" in found.reason
 
 
 def test_one_question_that_stayed_shows_nothing() -> None:

@@ -538,11 +538,10 @@ def test_a_run_that_cannot_be_judged_fails_closed(
     assert strict.exit_code == 4
 
 
-def test_errored_traces_block_only_where_they_are_left_out() -> None:
-    """Profiles that follow a source count them as answers, as the source does."""
+def test_scores_that_do_not_say_what_errors_could_do_are_not_judged() -> None:
+    """As in a file of an older version."""
     tally = msgspec.structs.replace(RAN, errored=2)
     table = {"precision": 0.8}
-    assert decided(GOOD, table, tally=tally, source_rules=True).exit_code == 0
     verdict = decided(GOOD, table, tally=tally, source_rules=False)
     assert [block.code for block in verdict.blocks] == ["errored-traces"]
     assert verdict.exit_code == 4
