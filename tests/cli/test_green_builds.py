@@ -557,3 +557,55 @@ def test_the_right_run_passes(
         folder.write(name, content)
     outcome = folder.run(*command.split())
     assert outcome.exit_code == 0, outcome.out + outcome.err
+
+
+STORED = [
+    ("gone", only(*range(40)), only(*range(40)), "less than 90 %"),
+    ("asked otherwise", asks_otherwise, without("q"), "no unchanged question"),
+    (
+        "asked otherwise in part",
+        lambda row: asks_otherwise(row) if number_of(row) < 20 else row,
+        without("q"),
+        "gone or changed: q00, q01",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("gold", "traces", "code", "phrase"),
+    [row[1:] for row in STORED],
+    ids=[row[0] for row in STORED],
+)
+def test_stored_runs_are_judged_as_files_are(
+    gold: Edit, traces: Edit, phrase: str, folder: Folder
+) -> None:
+    """Two stored runs are first brought on common ground, on which nothing is missing any more."""
+    folder.write("gates.toml", f'"{HIT}" = {{ max_drop = 0.02 }}\n')
+    for name, edits in (("old", (None, None)), ("new", (gold, traces))):
+        folder.write("gold.jsonl", edited(gold_rows(), edits[0]))
+        folder.write("trace.jsonl", edited(trace_rows(), edits[1]))
+        stored = ("--store", "sqlite:///runs.db", "--run-id", name)
+        assert folder.run(*SCORE.split(), *stored).exit_code == 0
+    for command in ("gate new --baseline old", "compare old new"):
+        outcome = folder.run(
+            *command.split(), "--gates", "gates.toml", "--store", "sqlite:///runs.db"
+        )
+        assert outcome.exit_code == 4, outcome.out + outcome.err
+        assert phrase in " ".join(f"{outcome.out} {outcome.err}".split())
+
+
+def test_a_run_with_a_limit_is_judged_on_its_own_questions(folder: Folder) -> None:
+    """Its snapshot says that it has fewer: it is not mistaken for one that lost some."""
+    folder.write("gates.toml", f'"{HIT}" = {{ max_drop = 0.02 }}\n')
+    folder.write("gold.jsonl", gold_rows())
+    rows = {row["q"]: row["retrieved_ids"] for row in trace_rows()}
+    folder.write(
+        "own.py", f"ROWS = {rows!r}\n\ndef ask(question):\n    return {{'hits': ROWS[question]}}\n"
+    )
+    asked = "run --gold gold.jsonl --target python:own.py:ask --profile all --no-timing"
+    store = ("--store", "sqlite:///runs.db")
+    assert folder.run(*asked.split(), "--run-id", "whole", *store).exit_code == 0
+    judged = ("--gates", "gates.toml", "--baseline", "whole", *store)
+    limited = folder.run(*asked.split(), "--limit", "20", "--run-id", "part", *judged)
+    assert limited.exit_code == 0, limited.out + limited.err
+    assert folder.run("gate", "part", *judged).exit_code == 0

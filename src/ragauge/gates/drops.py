@@ -125,7 +125,7 @@ def drop_of(
         return _undefined(
             "fewer-questions",
             f"{n} of {count(n + len(gone), 'question')} of the baseline can be compared, less than "
-            f"90 %; gone or changed: {_names(baseline, gone)}; --allow-fewer-questions judges "
+            f"90 %; gone or changed: {some(gone)}; --allow-fewer-questions judges "
             "the rest",
         )
     definition = registry.metrics()[metric.partition("@")[0]]
@@ -162,7 +162,7 @@ def drop_of(
 
 
 def _left_out(
-    metric: str, scores: Scores, baseline: Scores, pairs: PairedValues, gone: Sequence[int]
+    metric: str, scores: Scores, baseline: Scores, pairs: PairedValues, gone: Sequence[str]
 ) -> Iterator[str]:
     """What a drop is not over, and what was filled in."""
     assert scores.per_question is not None and baseline.per_question is not None
@@ -177,19 +177,23 @@ def _left_out(
     if baseline.unmatched:
         yield f"left out, as nothing recognises them: {count(baseline.unmatched, 'question')}"
     if gone:
-        yield f"of the baseline, gone or changed: {_names(baseline, gone)}"
+        yield f"of the baseline, gone or changed: {some(gone)}"
     if pairs.changed:
         yield f"left out, as their gold changed: {count(pairs.changed, 'question')}"
     if scores.embedders != baseline.embedders and scores.embedders and baseline.embedders:
         yield "the embedders of the two runs differ"
 
 
-def _gone(metric: str, baseline: Scores, pairs: PairedValues) -> list[int]:
-    """The questions that have a value in the baseline, and are not compared."""
-    assert baseline.per_question is not None
-    valued = ~np.isnan(baseline.per_question.of(metric)) & ~_lacking(baseline)
+def _gone(metric: str, baseline: Scores, pairs: PairedValues) -> list[str]:
+    """The questions that have a value in the baseline, or had one, and are not compared."""
+    values = baseline.per_question
+    assert values is not None
+    valued = ~np.isnan(values.of(metric)) & ~_lacking(baseline)
     valued[pairs.theirs] = False
-    return np.flatnonzero(valued).tolist()
+    names = [
+        question_name(values.qids[place], values.turns[place]) for place in np.flatnonzero(valued)
+    ]
+    return [*names, *baseline.gone]
 
 
 def paired_values(metric: str, scores: Scores, baseline: Scores) -> PairedValues:

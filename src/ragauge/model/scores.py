@@ -212,6 +212,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     semantic      what is known of ΔS beyond its metrics: bands, zones, how it was measured
     unmatched     how many gold items a comparison excludes, as nothing that they expect is
                   recognised in both runs
+    gone          the questions of a baseline that the other run has no more, or says otherwise
     placing       by what hits were placed where the evidence has places, and why some were not
     blocks        why the numbers mean nothing, whatever the gates say
     """
@@ -240,6 +241,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     gold_hash: str | None = None
     semantic: Semantic | None = None
     unmatched: int = 0
+    gone: tuple[str, ...] = ()
     placing: Placing | None = None
     blocks: tuple[VerdictBlock, ...] = ()
 
