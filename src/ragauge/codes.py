@@ -302,7 +302,12 @@ undefined-metric: a gated metric is 0/0
     No record is in its population; the reason is in the gate's row. A gate on nothing does not
     pass.
 too-few: a gate has fewer questions than its min_n
-    The gate asks for a minimum number of questions, and the run has fewer.
+    The gate asks for a minimum number of questions (`min_n`, 5 where it does not say), and the run
+    has fewer; or the run has one question only, which shows nothing.
+fewer-questions: a gate on a drop can compare less than 90 % of the baseline's questions
+    Questions of the baseline are gone, or their gold items say something else now. A drop over the
+    few that are left could hide any loss: restore them, take a new baseline, or judge the rest with
+    --allow-fewer-questions. A run that was begun with --limit or --filter is judged on its own.
 no-baseline: a gate on a drop has nothing to compare with
     Score the live system with --full -o live.json, and give that file as --baseline.
 incomparable: a gate on a drop cannot compare the two runs

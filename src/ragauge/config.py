@@ -169,6 +169,11 @@ def load_config(path: Path) -> Config:
     if written.refusal.rule == "token" and written.refusal.patterns:
         message = '`rule = "token"` reads no patterns - at `$.refusal.patterns`'
         raise _unusable(message, file.place(("refusal", "patterns")))
+    for number, waiver in enumerate(written.waivers):
+        if not waiver.reason.strip():
+            message = f"the waiver of `{waiver.gate}` has no reason"
+            place = file.place(("waivers", number, "reason"))
+            raise _unusable(f"{message} - at `$.waivers[{number}].reason`", place)
     if not math.isfinite(written.relevance_level):
         message = f"it must be a finite number: {written.relevance_level} - at `$.relevance_level`"
         raise _unusable(message, file.place(("relevance_level",)))

@@ -426,11 +426,12 @@ class MarkerSettings(
     invariants: str | tuple[str, ...] = ()
     signals: str | tuple[str, ...] = ()
     allow_missing: bool = False
-    allow_errored: bool = False
+    allow_errored: bool | float = False
     allow_skipped: bool = False
     allow_empty: bool = False
     allow_no_baseline: bool = False
     allow_other_questions: bool = False
+    allow_fewer_questions: bool = False
 
     @property
     def tolerance(self) -> gating.Tolerance:

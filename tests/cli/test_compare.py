@@ -139,8 +139,9 @@ def test_fail_on_decides_the_exit_code(
 def test_a_drop_gate_decides_the_exit_code_and_holm_counts_gated_metrics(runs: Folder) -> None:
     runs.write(
         "ragauge.toml",
-        '[gates]\n"retrieval.hit@1" = { max_drop = 0.02 }\n'
-        '"retrieval.mrr@10" = { max_drop = 1.0 }\n"retrieval.hit@5" = ">= 0.1"\n',
+        '[gates]\n"retrieval.hit@1" = { max_drop = 0.02, min_n = 1 }\n'
+        '"retrieval.mrr@10" = { max_drop = 1.0, min_n = 1 }\n'
+        '"retrieval.hit@5" = { threshold = 0.1, min_n = 1 }\n',
     )
     assert document(runs, "a", "b")["verdict"]["status"] == "pass"
     found = document(runs, "b", "a", code=1)
@@ -255,7 +256,8 @@ def test_a_corrupt_row_is_counted_and_listed_and_not_the_end(runs: Folder) -> No
         )
     outcome = runs.run("rescore", "b")
     assert outcome.exit_code == 0, outcome.err
-    shown = runs.run("gate", "b", "--gates", "hit@1>=0.1")
+    runs.write("least.toml", '"hit@1" = { threshold = 0.1, min_n = 1 }\n')
+    shown = runs.run("gate", "b", "--gates", "least.toml")
     assert shown.exit_code == 4
     assert "skipped-lines" in shown.out + shown.err or "1 bad line" in shown.out + shown.err
     runs.write("other.json", json.dumps(GOLD[:2]))
@@ -296,7 +298,7 @@ def test_wrong_names_are_clear_errors(
 def test_gates_judge_stored_runs_against_stored_baselines(runs: Folder) -> None:
     assert runs.run("baseline", "set", "a").exit_code == 0
     gates = "g.toml"
-    runs.write(gates, '[gates]\n"retrieval.hit@1" = { max_drop = 0.02 }\n')
+    runs.write(gates, '[gates]\n"retrieval.hit@1" = { max_drop = 0.02, min_n = 1 }\n')
     assert runs.run("gate", "b", "--gates", gates, "--baseline", "baseline").exit_code == 0
     outcome = runs.run("gate", "a", "--gates", gates, "--baseline", "b")
     assert outcome.exit_code == 1
@@ -331,23 +333,25 @@ def test_a_baseline_under_other_chunks_is_no_drop(runs: Folder) -> None:
         runs.write(f"{name}.jsonl", rows)
         runs.run("score", "gold.jsonl", f"{name}.jsonl", "--run-id", name, "--store")
     gates = "g.toml"
-    runs.write(gates, '[gates]\n"retrieval.hit@5" = { max_drop = 0.0 }\n')
+    runs.write(gates, '[gates]\n"retrieval.hit@5" = { max_drop = 0.0, min_n = 1 }\n')
     outcome = runs.run("gate", "new", "--gates", gates, "--baseline", "old")
     assert outcome.exit_code == 0, outcome.out
-    plain = runs.run("gate", "new", "--gates", "hit@5>=1.0")
+    runs.write("least.toml", '"hit@5" = { threshold = 1.0, min_n = 1 }\n')
+    plain = runs.run("gate", "new", "--gates", "least.toml")
     assert plain.exit_code == 1  # by ids alone nothing is found any more
 
 
 def test_the_self_test_says_how_often_a_gate_flips(runs: Folder) -> None:
-    outcome = runs.run(
-        "gate", "b", "--gates", "hit@1>=0.5,mrr>=0.0", "--self-test", "--format", "json"
-    )
+    hit_gate = '"hit@1" = { threshold = 0.5, min_n = 1 }\n'
+    runs.write("hit.toml", hit_gate)
+    runs.write("both.toml", f"{hit_gate}mrr = {{ threshold = 0.0, min_n = 1 }}\n")
+    outcome = runs.run("gate", "b", "--gates", "both.toml", "--self-test", "--format", "json")
     assert outcome.exit_code == 0
     hit, mrr = json.loads(outcome.out)["gates"]
     # 2 of 3 hit; a resample is below one half with at most one hit: 1/27 + 3·(2/3)(1/9) = 7/27
     assert hit["flips"] == pytest.approx(7 / 27, abs=0.02)
     assert mrr["flips"] == 0
-    assert "decides by chance" in runs.run("gate", "b", "--gates", "hit@1>=0.5", "--self-test").out
+    assert "decides by chance" in runs.run("gate", "b", "--gates", "hit.toml", "--self-test").out
 
 
 def test_secrets_do_not_reach_the_store(runs: Folder) -> None:

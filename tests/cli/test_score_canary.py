@@ -289,8 +289,9 @@ def test_a_question_that_is_missing_blocks(folder: Folder) -> None:
 
 def test_other_profiles_do_not_ask_for_the_whole_grid(folder: Folder) -> None:
     """Under all a missing slot is counted and decides nothing."""
+    folder.write("gates.toml", '"retrieval.recall@5" = { threshold = 1, min_n = 2 }\n')
     outcome = folder.score(
-        slots()[:7], "--profile", "all", "--gates", "retrieval.recall@5=1", "--format", "json",
+        slots()[:7], "--profile", "all", "--gates", "gates.toml", "--format", "json",
         gold=GOLD,
     )  # fmt: skip
     assert outcome.exit_code == 0

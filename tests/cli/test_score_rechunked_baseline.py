@@ -9,7 +9,7 @@ from tests.support.command import Folder, Row
 GOLD: list[Row] = [
     {"qid": "Q1", "question": "When?", "answerable": True, "relevant": ["A2"]},
 ]
-GATES = '[gates]\n"retrieval.hit@1" = { max_drop = 0.02 }\n'
+GATES = '[gates]\n"retrieval.hit@1" = { max_drop = 0.02, min_n = 1 }\n'
 RULES = ("--profile", "all", "--k", "1", "--dialect", "native")
 PASSES = "1.0000 in the baseline, 1.0000 now"
 

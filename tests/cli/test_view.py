@@ -328,7 +328,7 @@ def test_run_has_details_of_what_it_asked(folder: Folder, monkeypatch: pytest.Mo
 
 def test_gates_on_a_drop_are_judged_as_they_were(runs: Folder) -> None:
     """With the baseline of `score` the page says what `score` said; without one it cannot."""
-    runs.write("drop.toml", '[gates]\n"refusal.over" = { max_drop = 0.05 }\n')
+    runs.write("drop.toml", '[gates]\n"refusal.over" = { max_drop = 0.05, min_n = 1 }\n')
     first = json.loads(runs.run("runs", "list", "--format", "json").out)["runs"][0]["run_id"]
     told = {}
     for name, more in (("with", ("--baseline", first)), ("without", ())):

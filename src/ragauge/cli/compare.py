@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ragauge.compare.align import Aligned
     from ragauge.compare.common_gold import StoredRun
     from ragauge.model.comparison import ComparedRun, Comparison, ComparisonReport
+    from ragauge.model.run import RunRecord
     from ragauge.model.scores import Scores
 
     DescribedRun = tuple[ComparedRun, Mapping[str, object]]
@@ -99,7 +100,7 @@ if TYPE_CHECKING:
 @click.option("--write-report", is_flag=True, help="Also write RUNS_DIR/B/report.md.")
 @click.option("--runs-dir", metavar="DIR", help="For --write-report (default: runs).")
 @click.option("--full", is_flag=True, help="List every question, draws too.")
-@options(ALLOW_OPTIONS[:5])
+@options(ALLOW_OPTIONS[:6])
 @WORKERS_OPTION
 def COMMAND(**values: Any) -> int:  # noqa: N802
     """Compare run B with run A, question by question.
@@ -144,7 +145,12 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         details = None
         aligned, side_a, side_b = _aligned(one, other, asked, detailed=detailed)
         drop_gates, verdict = judged_drops(
-            aligned, config, asked.gates, asked.tolerance, asked.as_of
+            aligned,
+            config,
+            asked.gates,
+            asked.tolerance,
+            asked.as_of,
+            [_named(other, asked.b), _named(one, asked.a)],
         )
         blocks = compare.comparison_blocks(aligned, asked.tolerance)
         if blocks:
@@ -188,7 +194,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
                 strict=asked.strict_kinds,
                 repeats=[_repeated(run, other, asked) for run in repeats],
             ),
-            undecided=_undecided(comparison) if asked.fail_on and not asked.allow_missing else None,
+            undecided=_undecided(comparison, aligned.field_notes, asked),
         )
         for file_report, path in written:
             write_output(path, file_report.content(view))
@@ -265,6 +271,13 @@ def _report(name: str) -> ComparisonReport:
     return reports[name]
 
 
+def _named(run: StoredRun | Scores, name: str) -> RunRecord | str:
+    """The record of a stored run; the name of a file, which may be stored only to be compared."""
+    from ragauge.compare.common_gold import StoredRun
+
+    return run.record if isinstance(run, StoredRun) and not is_file(name) else name
+
+
 def _safe(name: str) -> str:
     """A run's name as the name of a folder."""
     return "".join(
@@ -286,11 +299,25 @@ def _refuse_without_ranks(aligned: Aligned) -> None:
     )
 
 
-def _undecided(comparison: Comparison) -> str | None:
-    """Why --fail-on cannot be judged: questions were left out that nothing recognises."""
+def _undecided(comparison: Comparison, unread: Sequence[str], asked: CommandOptions) -> str | None:
+    """Why --fail-on cannot be judged: questions were left out that nothing recognises.
+
+    Or nothing is expected of most of them, and the files have fields that nothing reads: evidence
+    under a name that is misspelt would make every question a draw.
+    """
     from ragauge.compare.align import UNMATCHED
     from ragauge.model.phrases import count
 
+    if not asked.fail_on:
+        return None
+    judged, questions = sum(comparison.kinds.values()), len(comparison.per_query)
+    if unread and 2 * judged < questions:
+        return (
+            f"only {judged} of {count(questions, 'question')} expect any evidence, and "
+            f"{unread[0]}; name fields that nothing needs in [fields] ignore"
+        )
+    if asked.allow_missing:
+        return None
     left = comparison.left_out.get(UNMATCHED, 0)
     if not left:
         return None

@@ -85,6 +85,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
             config,
             allowed=asked.tolerance,
             as_of=asked.as_of,
+            runs=[name if run is None else run],
             format_name=asked.format_name,
             outputs=outputs,
             full=False,

@@ -144,6 +144,16 @@ def run(arguments: list[str]) -> int:
         return _run(arguments)
 
 
+def _with_values(arguments: list[str]) -> list[str]:
+    """The arguments with the value of an option that needs none and takes one behind `=` only.
+
+    click would take the next argument for it, which is a file.
+    """
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options = [f"{word}=100%" if word == "--allow-errored" else word for word in arguments[:end]]
+    return [*options, *arguments[end:]]
+
+
 def _run(arguments: list[str]) -> int:
     if any("\0" in argument for argument in arguments):
         say("error[usage]: an argument has a NUL character")
@@ -152,7 +162,7 @@ def _run(arguments: list[str]) -> int:
     context: click.Context | None = None
     connections.listen(say)
     try:
-        with root.make_context("ragauge", list(arguments)) as context:
+        with root.make_context("ragauge", _with_values(arguments)) as context:
             code = root.invoke(context)
         sys.stdout.flush()
         return int(code or 0)

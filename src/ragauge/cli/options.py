@@ -74,6 +74,18 @@ ALLOW_HOST_OPTION = click.option(
     callback=_keep_hosts,
     help="A host that ragauge.toml names may be connected to. Repeats; see also `ragauge trust`.",
 )
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)(\s*%)?")
+
+
+def _error_share(_context: click.Context, _option: click.Parameter, text: str | None) -> float:
+    """How many of the traces may have an error: `1%` or `0.01`."""
+    match = _SHARE.fullmatch("0" if text is None else text.strip())
+    share = None if match is None else float(match[1]) / (100 if match[2] else 1)
+    if share is None or share > 1:
+        raise click.BadParameter(f"it takes a share as 1% or 0.01, got {text!r}")
+    return share
+
+
 ALLOW_OPTIONS = [
     click.option(
         "--allow-missing",
@@ -83,8 +95,11 @@ ALLOW_OPTIONS = [
     ),
     click.option(
         "--allow-errored",
-        is_flag=True,
-        help="Judge although traces carry errors, here or in the baseline.",
+        metavar="[=SHARE]",
+        default=None,
+        callback=_error_share,
+        help="Judge although traces carry errors, here or in the baseline, as their profile counts "
+        "them: any number of them, or up to a share (--allow-errored=1%).",
     ),
     click.option(
         "--allow-skipped",
@@ -100,12 +115,17 @@ ALLOW_OPTIONS = [
         help="Judge although many traces are about other questions than their gold items.",
     ),
     click.option(
+        "--allow-fewer-questions",
+        is_flag=True,
+        help="Judge drops although less than 90 % of the baseline's questions can be compared.",
+    ),
+    click.option(
         "--allow-no-baseline", is_flag=True, help="Leave gates on a drop out: this is the baseline."
     ),
 ]
 
 
-def tolerance_of(allow: Mapping[str, bool]) -> Tolerance:
+def tolerance_of(allow: Mapping[str, Any]) -> Tolerance:
     """What the options of ALLOW_OPTIONS excuse, by their names: `allow_missing` and so on."""
     from ragauge.gates.judge import Tolerance
 
@@ -161,6 +181,20 @@ BASELINE_OPTION = click.option(
     help="The live system, for gates on a drop: a stored run (id, tag, `baseline`), or a file from "
     "`score --full -o FILE.json`.",
 )
+_STRICTNESS = "ragauge.strictness"
+"""What a command shall not let pass, by the name of its option, in the `meta` of its context."""
+
+
+def _keep_strictness(context: click.Context, option: click.Parameter, value: bool) -> None:
+    context.meta.setdefault(_STRICTNESS, {})[option.name] = value
+
+
+def is_strict(option: str) -> bool:
+    """Whether `require_gates` or `fail_on_review` was asked for."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_STRICTNESS, {}).get(option))
+
+
 GATE_OPTIONS = [
     click.option(
         "--gates",
@@ -173,6 +207,20 @@ GATE_OPTIONS = [
     ),
     click.option(
         "--as-of", metavar="DATE", help="The day that waivers are judged on (default: today)."
+    ),
+    click.option(
+        "--require-gates",
+        is_flag=True,
+        expose_value=False,
+        callback=_keep_strictness,
+        help="Exit 2 where there are no gates, instead of deciding nothing.",
+    ),
+    click.option(
+        "--fail-on-review",
+        is_flag=True,
+        expose_value=False,
+        callback=_keep_strictness,
+        help="Exit 1, not 0, where the verdict is REVIEW.",
     ),
 ]
 EMBED_OPTIONS = [
@@ -500,8 +548,18 @@ def embedding(
     )
 
 
-def gates_from(profile: Profile, k: Sequence[int], config: Config, text: str | None) -> list[Gate]:
-    """The gates of the profile, the configuration and the command line, put together."""
+def gates_from(
+    profile: Profile,
+    k: Sequence[int],
+    config: Config,
+    text: str | None,
+    *,
+    may_require: bool = True,
+) -> list[Gate]:
+    """The gates of the profile, the configuration and the command line, put together.
+
+    `may_require`: with --require-gates it is an error if there are none.
+    """
     from ragauge.config import read_gates_file
     from ragauge.gates import parse
     from ragauge.gates.parse import profile_gates
@@ -523,6 +581,11 @@ def gates_from(profile: Profile, k: Sequence[int], config: Config, text: str | N
     elif text is not None:
         layers.append(parse.parse_items(text, profile, k))
     gates = parse.merge(*layers)
+    if may_require and not gates and is_strict("require_gates"):
+        raise click.UsageError(
+            f"--require-gates: the profile {profile.name} has no gates; give --gates, or set them "
+            "in ragauge.toml"
+        )
     # A command asks for its gates when it plans and again when it judges; a note is said once.
     context = click.get_current_context(silent=True)
     printed: set[str] = (

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-from ragauge.cli.options import day, gates_from, say, screen
+from ragauge.cli.options import day, gates_from, is_strict, say, screen
 from ragauge.cli.streams import print_text
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from ragauge.compare.align import Aligned
     from ragauge.config import Config
     from ragauge.gates.judge import Tolerance
     from ragauge.model.drilldown import Drilldowns
     from ragauge.model.profile import Profile
     from ragauge.model.report import Report, View
+    from ragauge.model.run import RunRecord
     from ragauge.model.scores import Scores
     from ragauge.model.verdict import Gate, Verdict
 
@@ -232,6 +235,37 @@ def asked_reports(format_name: str, outputs: Sequence[str], profile: Profile) ->
     return chosen + [report_for_file(output, profile)[0] for output in outputs]
 
 
+def is_partial(run: RunRecord | str | None) -> bool:
+    """Whether a stored run was begun with --limit or --filter, and has fewer questions for that."""
+    if run is None or isinstance(run, str):
+        return False
+    from ragauge.store.snapshot import read_snapshot
+
+    target = read_snapshot(run.snapshot, run.run_id).system.get("target")
+    return isinstance(target, dict) and bool(target.get("limit") or target.get("filters"))
+
+
+def refuse_past(today: date, runs: Sequence[RunRecord | str | None]) -> None:
+    """Refuse to judge runs as of a day on which they were not there yet.
+
+    A waiver that expired would be valid again.
+    """
+    from datetime import datetime
+
+    days = []
+    for run in runs:
+        if isinstance(run, str):
+            if os.path.isfile(run):
+                days.append(datetime.fromtimestamp(os.stat(run).st_mtime).date())
+        elif run is not None:
+            days.append(datetime.fromisoformat(run.created_at).astimezone().date())
+    if days and today < max(days):
+        raise click.UsageError(
+            f"--as-of {today}: the run is of {max(days)}, and waivers are not judged by a day "
+            "before it"
+        )
+
+
 def judged(
     scores: Scores,
     profile: Profile,
@@ -240,12 +274,23 @@ def judged(
     *,
     allowed: Tolerance,
     as_of: str | None,
+    runs: Sequence[RunRecord | str | None] = (),
     baseline: Scores | None = None,
     beside: Scores | None = None,
 ) -> Verdict:
-    """Judge scores by gates, with the waivers of the configuration."""
+    """Judge scores by gates, with the waivers of the configuration.
+
+    `runs` are what is judged, stored or as a file, and then what it is compared with.
+    """
+    from msgspec.structs import replace
+
     from ragauge.gates.judge import judge
 
+    if runs and is_partial(runs[0]):
+        allowed = replace(allowed, fewer_questions=True)
+    today = day(as_of, needed=bool(config.waivers))
+    if as_of is not None and config.waivers:
+        refuse_past(today, runs)
     return judge(
         scores,
         gates,
@@ -253,9 +298,10 @@ def judged(
         whole_grid=profile.join.grid == "complete",
         tolerance=allowed,
         waivers=config.waivers,
-        today=day(as_of, needed=bool(config.waivers)),
+        today=today,
         baseline=baseline,
         beside=beside,
+        fail_on_review=is_strict("fail_on_review"),
     )
 
 
@@ -265,6 +311,7 @@ def judged_drops(
     gates_option: str | None,
     allowed: Tolerance,
     as_of: str | None,
+    runs: Sequence[RunRecord | str | None] = (),
 ) -> tuple[list[Gate], Verdict | None]:
     """The gates on a drop, and their verdict, if there are any.
 
@@ -277,7 +324,7 @@ def judged_drops(
 
     scores = aligned.b
     profile = registry.profile(scores.profile)
-    gates = gates_from(profile, scores.k, config, gates_option)
+    gates = gates_from(profile, scores.k, config, gates_option, may_require=False)
     drops = [gate for gate in gates if gate.is_drop]
     chosen_here = ("--gates", gates_option)
     stray = [gate for gate in gates if not gate.is_drop and gate.origin in chosen_here]
@@ -289,12 +336,24 @@ def judged_drops(
         )
     if stray:
         say(f"note: not judged here, as they are not on a drop: {names} (by `ragauge gate`)")
+    context = click.get_current_context()
+    if not drops and is_strict("require_gates") and not context.params.get("fail_on"):
+        raise click.UsageError(
+            "--require-gates: no gate is on a drop (max_drop), and there is no --fail-on"
+        )
     if not drops:
         return [], None
     waivers = tuple(waiver for waiver in config.waivers if any(map(waiver.covers, drops)))
     config = replace(config, waivers=waivers)
     return drops, judged(
-        scores, profile, drops, config, allowed=allowed, as_of=as_of, baseline=aligned.a
+        scores,
+        profile,
+        drops,
+        config,
+        allowed=allowed,
+        as_of=as_of,
+        runs=runs,
+        baseline=aligned.a,
     )
 
 
@@ -350,10 +409,15 @@ def emit(view: View, format_name: str, outputs: Sequence[str]) -> None:
 
 def warn(view: View) -> None:
     """Say on stderr what a reader should know before any number."""
+    from ragauge.model.phrases import gate_name
+
     for block in view.scores.blocks:  # also where it is let pass
         say(f"warning: {block.code}: {block.message}")
     for warning in view.scores.warnings:
         say(f"warning: {warning}")
+    for result in view.verdict.gates:
+        if result.caution is not None and result.code is None:
+            say(f"warning: gate `{gate_name(result)}`: {result.caution}")
     for line in view.scores.skipped:
         say(f"skipped: {line}")
     more = view.scores.tally.gold_skipped + view.scores.tally.trace_skipped

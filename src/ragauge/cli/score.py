@@ -191,10 +191,11 @@ def COMMAND(  # noqa: N802
     missing: Literal["count", "exclude"],
     on_bad_line: Literal["stop", "skip"],
     allow_missing: bool,
-    allow_errored: bool,
+    allow_errored: float,
     allow_skipped: bool,
     allow_empty: bool,
     allow_no_baseline: bool,
+    allow_fewer_questions: bool,
     allow_other_questions: bool,
     workers: int | None,
     chunks: str | None,
@@ -317,6 +318,7 @@ def COMMAND(  # noqa: N802
             empty=allow_empty,
             no_baseline=allow_no_baseline,
             other_questions=allow_other_questions,
+            fewer_questions=allow_fewer_questions,
         )
         return conclude(
             scores,
@@ -325,6 +327,7 @@ def COMMAND(  # noqa: N802
             config,
             allowed=allowed,
             as_of=as_of,
+            runs=[trace],
             format_name=format_name,
             outputs=outputs,
             full=full,

@@ -22,6 +22,7 @@ from ragauge.cli.options import (
     day,
     embedding,
     finite,
+    is_strict,
     of_them_errors,
     options,
     questions_a_second,
@@ -31,6 +32,7 @@ from ragauge.cli.options import (
     whole_number,
     whole_numbers,
 )
+from ragauge.cli.output import refuse_past
 from ragauge.cli.store_options import STORE_OPTION, checkout_facts, is_file
 from ragauge.cli.streams import print_text
 
@@ -131,7 +133,7 @@ def _sided(name: str, metavar: str, words: str, *, multiple: bool = False) -> li
     metavar="N",
     help="A type of evidence with fewer questions shows its n alone (default: as scored, 5).",
 )
-@options(ALLOW_OPTIONS[:5])
+@options(ALLOW_OPTIONS[:6])
 @WORKERS_OPTION
 def COMMAND(**values: Any) -> int:  # noqa: N802
     """Judge whether a shadow index is eligible for canary, against the live one.
@@ -174,12 +176,13 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         profile=asked.profile,
         tolerance=asked.tolerance,
         waivers=config.waivers,
-        today=day(asked.as_of, needed=bool(config.waivers)),
+        today=_day(asked),
         limit=asked.limit,
         min_n=asked.min_n,
         workers=asked.workers,
         index_only=asked.index_only,
         bands=config.bands,
+        fail_on_review=is_strict("fail_on_review"),
     )
     with _both(sides, asked) as (one, other):
         report = judge_shadow(one, other, rules)
@@ -193,6 +196,14 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     syntax: Syntax = "json" if asked.format_name == "json" else "text"
     print_text(texts[asked.format_name](**screen()), syntax)
     return int(report.verdict.exit_code)
+
+
+def _day(asked: CommandOptions) -> Any:
+    """The day that waivers are judged on: not before either side was there."""
+    today = day(asked.as_of, needed=bool(asked.config.waivers))
+    if asked.as_of is not None and asked.config.waivers:
+        refuse_past(today, [asked.live, asked.shadow])
+    return today
 
 
 @contextmanager

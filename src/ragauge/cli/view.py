@@ -159,6 +159,7 @@ def _run_page(name: str, asked: CommandOptions) -> _Page:
             asked.config,
             allowed=asked.tolerance,
             as_of=asked.as_of,
+            runs=[name if run is None else run],
             baseline=live.baseline,
             beside=live.beside,
         )
@@ -190,8 +191,9 @@ def _pair_page(name: str, other: str, asked: CommandOptions) -> _Page:
         else:
             _refuse_texts(asked)
             aligned = compare.align_scores(a, b)
+        runs = [run.record if isinstance(run, common_gold.StoredRun) else None for run in (b, a)]
         gates, verdict = judged_drops(
-            aligned, asked.config, asked.gates, asked.tolerance, asked.as_of
+            aligned, asked.config, asked.gates, asked.tolerance, asked.as_of, runs
         )
         (one, before), (two, after) = compare.describe_run(a, other), compare.describe_run(b, name)
         comparison = compare.compare(

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from ragauge import registry
 from ragauge.compare.common_gold import (
+    CommonGold,
     Key,
     StoredInputs,
     StoredRun,
@@ -178,7 +179,7 @@ def align(
         (a.record.run_id, inputs_a.snapshot.inputs), (b.record.run_id, inputs_b.snapshot.inputs)
     )
     return Aligned(
-        a=scores_a,
+        a=replace(scores_a, gone=_gone(inputs_a, common)),
         b=scores_b,
         levels={
             (item.qid, item.turn): levels for item, levels in zip(items, gold.levels, strict=True)
@@ -192,6 +193,12 @@ def align(
         if detailed
         else None,
     )
+
+
+def _gone(before: StoredInputs, common: CommonGold) -> tuple[str, ...]:
+    """The questions of the first run that the second has no more, or asks otherwise."""
+    kept = {(item.qid, item.turn) for item in common.items}
+    return tuple(question_name(*key) for key in before.hashes if key not in kept)
 
 
 def _skipped_notes(a: Scores, b: Scores) -> list[str]:

@@ -6,7 +6,8 @@ question is moves both runs alike and cancels out, so a far smaller drop shows (
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,13 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ragauge import registry
-from ragauge.gates.lost_results import FilledResults, fill_worst, lost_results
+from ragauge.gates.lost_results import (
+    Extreme,
+    FilledResults,
+    fill_lost,
+    lift_errors,
+    lost_results,
+)
 from ragauge.metrics.columns import Bools, Floats, Ints, totals
 from ragauge.metrics.metric import SHARES, Better
 from ragauge.model.phrases import count, question_name
@@ -77,12 +84,15 @@ def drop_of(
     max_drop: float = 0.0,
     whole_grid: bool = False,
     tolerated: Collection[str] = (),
+    lost_as: Extreme = "worst",
 ) -> Drop:
     """Compare one metric of a run with the same metric of a baseline, pairwise.
 
     A baseline with gaps makes every drop look small: there is none to tell, unless the codes of the
     gaps are `tolerated`. `whole_grid`: a slot that is missing is a gap as well. What is detectable
-    is a drop that is surely more than `max_drop`.
+    is a drop that is surely more than `max_drop`. What the run has lost counts as the worst, or
+    `lost_as` the best. Nor is there a drop to tell of less than 90 % of the questions that the
+    baseline has a value of, unless `fewer-questions` is tolerated.
     """
     if baseline is None:
         return _undefined("no-baseline", "there is no baseline: give --baseline SCORES")
@@ -105,16 +115,25 @@ def drop_of(
             f"{count(baseline.unmatched, 'question')} {verb} left out, as nothing recognises "
             "what they expect in both runs; --allow-missing judges without them",
         )
-    pairs = _paired_values(metric, scores, baseline, *shared)
+    pairs = _paired_values(metric, scores, baseline, *shared, lost_as=lost_as)
     now, before, n = pairs.now, pairs.before, len(pairs.now)
     if n == 0:
         beyond = " beside those that the baseline lacks" if pairs.lacking else ""
         return _undefined("incomparable", f"no question has {metric} in both runs{beyond}")
+    gone = _gone(metric, baseline, pairs)
+    if 10 * len(gone) > len(gone) + n and "fewer-questions" not in tolerated:
+        return _undefined(
+            "fewer-questions",
+            f"{n} of {count(n + len(gone), 'question')} of the baseline can be compared, less than "
+            f"90 %; gone or changed: {some(gone)}; --allow-fewer-questions judges "
+            "the rest",
+        )
     definition = registry.metrics()[metric.partition("@")[0]]
     share = SHARES.get(definition.aggregate)
-    new, old = _value(now, share), _value(before, share)
+    new, old = _fraction(now, share), _fraction(before, share)
     sign = 1.0 if better == "lower" else -1.0
-    reason = f"{old:.4f} in the baseline, {new:.4f} now, on {count(n, 'common question')}"
+    both = f"{float(old):.4f} in the baseline, {float(new):.4f} now"
+    reason = f"{both}, on {count(n, 'common question')}"
     # Turns of a conversation share its luck: they are counted and flipped as one unit, or the
     # interval would be too narrow. Sign flips assume no shape of the values; recall of a question
     # is often one of three numbers, which a t-test does not forgive.
@@ -133,27 +152,48 @@ def drop_of(
         reason += f": {interval[0]:+.4f} to {interval[1]:+.4f} worse (95 %)"
     if p is not None:
         reason += f", p\u00a0=\u00a0{p:.4f}"
-    valued = _defined(scores.per_question, metric) + _defined(baseline.per_question, metric)
-    unpaired = valued + pairs.newly - 2 * (n + pairs.lacking)
-    if unpaired:
-        reason += f"; without a partner: {count(unpaired, 'value')}"
-    if pairs.filled.note is not None:
-        reason += f"; {pairs.filled.note}"
-    if pairs.lacking:
-        reason += f"; left out, as the baseline lacks them: {count(pairs.lacking, 'question')}"
-    if baseline.unmatched:
-        reason += f"; left out, as nothing recognises them: {count(baseline.unmatched, 'question')}"
-    if pairs.changed:
-        reason += f"; left out, as their gold changed: {count(pairs.changed, 'question')}"
-    if scores.embedders != baseline.embedders and scores.embedders and baseline.embedders:
-        reason += "; the embedders of the two runs differ"
     return Drop(
-        value=sign * (new - old) + 0.0,
+        value=sign * float(new - old) + 0.0,
         n=n,
         interval=interval,
-        reason=reason,
+        reason="; ".join([reason, *_left_out(metric, scores, baseline, pairs, gone)]),
         detectable=estimate.detectable,
     )
+
+
+def _left_out(
+    metric: str, scores: Scores, baseline: Scores, pairs: PairedValues, gone: Sequence[str]
+) -> Iterator[str]:
+    """What a drop is not over, and what was filled in."""
+    assert scores.per_question is not None and baseline.per_question is not None
+    valued = _defined(scores.per_question, metric) + _defined(baseline.per_question, metric)
+    unpaired = valued + pairs.newly - 2 * (len(pairs.now) + pairs.lacking)
+    if unpaired:
+        yield f"without a partner: {count(unpaired, 'value')}"
+    if pairs.filled.note is not None:
+        yield pairs.filled.note
+    if pairs.lacking:
+        yield f"left out, as the baseline lacks them: {count(pairs.lacking, 'question')}"
+    if baseline.unmatched:
+        yield f"left out, as nothing recognises them: {count(baseline.unmatched, 'question')}"
+    if gone:
+        yield f"of the baseline, gone or changed: {some(gone)}"
+    if pairs.changed:
+        yield f"left out, as their gold changed: {count(pairs.changed, 'question')}"
+    if scores.embedders != baseline.embedders and scores.embedders and baseline.embedders:
+        yield "the embedders of the two runs differ"
+
+
+def _gone(metric: str, baseline: Scores, pairs: PairedValues) -> list[str]:
+    """The questions that have a value in the baseline, or had one, and are not compared."""
+    values = baseline.per_question
+    assert values is not None
+    valued = ~np.isnan(values.of(metric)) & ~_lacking(baseline)
+    valued[pairs.theirs] = False
+    names = [
+        question_name(values.qids[place], values.turns[place]) for place in np.flatnonzero(valued)
+    ]
+    return [*names, *baseline.gone]
 
 
 def paired_values(metric: str, scores: Scores, baseline: Scores) -> PairedValues:
@@ -168,13 +208,23 @@ def paired_values(metric: str, scores: Scores, baseline: Scores) -> PairedValues
 
 
 def _paired_values(
-    metric: str, scores: Scores, baseline: Scores, mine: Ints, theirs: Ints, changed: int
+    metric: str,
+    scores: Scores,
+    baseline: Scores,
+    mine: Ints,
+    theirs: Ints,
+    changed: int,
+    *,
+    lost_as: Extreme = "worst",
 ) -> PairedValues:
     assert scores.per_question is not None and baseline.per_question is not None
     now, before = scores.per_question.of(metric)[mine], baseline.per_question.of(metric)[theirs]
     valued = ~np.isnan(now)
     lost = lost_results(scores, mine, beside=baseline, there=theirs)
-    filled = fill_worst(registry.metrics()[metric.partition("@")[0]], (before, now), (None, lost))
+    definition = registry.metrics()[metric.partition("@")[0]]
+    if lost_as == "best":
+        lift_errors(definition, now, lost)
+    filled = fill_lost(definition, (before, now), (None, lost), lost_as)
     both = ~np.isnan(now) & ~np.isnan(before)
     lacking = both & _lacking(baseline)[theirs]
     compared = both & ~lacking
@@ -285,10 +335,13 @@ def sum_by_conversation(column: Floats, conversations: Ints) -> Floats:
     return totals(conversations, column, int(conversations.max()) + 1)[:, None]
 
 
-def _value(values: Floats, share: float | None) -> float:
-    value = exact_sums.mean(values) if share is None else quantile(values, share)
+def _fraction(values: Floats, share: float | None) -> Fraction:
+    """The value of one run as the fraction that it is, so that differences are exact, too."""
+    if share is None:
+        return exact_sums.fraction_total(values) / len(values)
+    value = quantile(values, share)
     assert value is not None
-    return value
+    return exact_sums.as_fraction(value)
 
 
 def _undefined(code: str, reason: str) -> Drop:

@@ -13,9 +13,10 @@ from ragauge import registry
 from ragauge.codes import CODES, ExitCode
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
-from ragauge.gates.drops import GAPS, drop_of
+from ragauge.gates.drops import GAPS, Drop, drop_of
+from ragauge.gates.lost_results import Extreme
 from ragauge.gates.parse import merge, parse_items, parse_table, profile_gates
-from ragauge.gates.waivers import refuse_stray, with_waiver
+from ragauge.gates.waivers import refuse_unusable, with_waiver
 from ragauge.metrics.metric import Better
 from ragauge.model.phrases import count
 from ragauge.model.scores import Scores
@@ -24,26 +25,39 @@ from ragauge.model.semantic import is_lexical
 from ragauge.model.verdict import ORDER, Gate, GateResult, Status, Verdict, VerdictBlock, Waiver
 from ragauge.stats.intervals import Interval
 
+FEW = 10
+"""Questions below which a gate says how much one of them decides."""
+_OF_ALL_TRACES = ("run.", "cost.")
+"""Metrics on what traces have and lack: those with an error are in them as they are."""
+
 
 class Tolerance(Struct, frozen=True, kw_only=True):
     """What the caller lets pass that would otherwise make a run not evaluable.
 
     What is missing, errored or skipped in a baseline is let pass with that in the run: a drop is
-    then judged on the questions that the baseline has results for.
+    then judged on the questions that the baseline has results for. `errored` is the share of traces
+    that may have an error; True for any. `fewer_questions`: a drop may be judged on few of the
+    questions of the baseline.
     """
 
     missing: bool = False
-    errored: bool = False
+    errored: float = 0.0
     skipped: bool = False
     empty: bool = False
     no_baseline: bool = False
     other_questions: bool = False
+    fewer_questions: bool = False
 
-    @property
-    def gaps(self) -> list[str]:
+    def lets_errors_pass(self, scores: Scores) -> bool:
+        """Whether a run has no more errors than are let pass."""
+        return scores.tally.errored <= self.errored * scores.tally.traces
+
+    def gaps(self, baseline: Scores | None) -> list[str]:
         """The codes of what a baseline may lack."""
-        allowed = self.missing, self.errored, self.skipped
-        return [code for code, passes in zip(GAPS, allowed, strict=True) if passes]
+        errored = baseline is not None and self.lets_errors_pass(baseline)
+        allowed = self.missing, errored, self.skipped
+        codes = [code for code, passes in zip(GAPS, allowed, strict=True) if passes]
+        return [*codes, "fewer-questions"] if self.fewer_questions else codes
 
 
 def judge(
@@ -57,6 +71,7 @@ def judge(
     today: date | None = None,
     baseline: Scores | None = None,
     beside: Scores | None = None,
+    fail_on_review: bool = False,
 ) -> Verdict:
     """Judge scores by gates. Pure: the same scores and gates give the same verdict.
 
@@ -67,19 +82,31 @@ def judge(
 
     `source_rules` is for profiles that follow a source: 0/0 takes the source's default, and
     errored traces count as answers. `whole_grid`: slots that are missing block the verdict.
+    `fail_on_review`: what a person should look at exits as a gate that failed.
     """
-    refuse_stray(waivers, gates)
+    refuse_unusable(waivers, gates)
     results = []
     for gate in gates:
         if gate.is_drop:
             drop_scores = beside or scores
-            result = _judge_drop(drop_scores, gate, baseline, tolerance, whole_grid=whole_grid)
+            result = _judge_drop(
+                drop_scores,
+                gate,
+                baseline,
+                tolerance,
+                source_rules=source_rules,
+                whole_grid=whole_grid,
+            )
         else:
-            result = _judge_level(scores, gate)
+            result = _judge_level(scores, gate, tolerance)
         results.append(with_waiver(result, waivers, today))
     blocks = []
     if gates:
         blocks = _blocks(scores, tolerance, source_rules=source_rules, whole_grid=whole_grid)
+        # What a gate says of the fewest questions itself is judged with it.
+        silent = any(not gate.min_n and not gate.metric.startswith("run.") for gate in gates)
+        if silent and scores.tally.gold - scores.tally.missing == 1:
+            blocks.append(VerdictBlock("too-few", "a run of one question shows nothing"))
     blocks += [
         VerdictBlock(result.code, f"{result.gate.title or result.gate.name}: {result.reason}")
         for result in results
@@ -105,7 +132,7 @@ def judge(
         worst = "not-evaluable"
     codes = {
         "pass": ExitCode.PASS,
-        "review": ExitCode.PASS,
+        "review": ExitCode.GATE_FAILED if fail_on_review else ExitCode.PASS,
         "fail": ExitCode.GATE_FAILED,
         "not-evaluable": ExitCode.NOT_EVALUABLE,
     }
@@ -123,21 +150,48 @@ def standing_blocks(
 
 
 def _judge_drop(
-    scores: Scores, gate: Gate, baseline: Scores | None, tolerance: Tolerance, *, whole_grid: bool
+    scores: Scores,
+    gate: Gate,
+    baseline: Scores | None,
+    tolerance: Tolerance,
+    *,
+    source_rules: bool,
+    whole_grid: bool,
 ) -> GateResult:
-    """Judge a gate on how much worse a metric is than in the baseline."""
+    """Judge a gate on how much worse a metric is than in the baseline.
+
+    Traces of the run with an error count as the worst, and where that decides, as the best too.
+    """
     trouble = _doubtful(gate.metric, scores)
     if trouble is not None and baseline is not None:
         return _undefined(gate, 0, trouble, CODES[trouble].title)
-    drop = drop_of(
-        gate.metric,
-        gate.better,
-        scores,
-        baseline,
-        max_drop=gate.threshold,
-        whole_grid=whole_grid,
-        tolerated=tolerance.gaps,
-    )
+    errors = not tolerance.lets_errors_pass(scores) and not gate.metric.startswith("run.")
+    if errors and source_rules and baseline is not None:
+        # Where an error counts as an answer, nobody knows any more which questions have one.
+        return _undefined(gate, 0, "errored-traces", _errors_text(scores))
+
+    def judged_as(lost_as: Extreme) -> GateResult:
+        drop = drop_of(
+            gate.metric,
+            gate.better,
+            scores,
+            baseline,
+            max_drop=gate.threshold,
+            whole_grid=whole_grid,
+            tolerated=tolerance.gaps(baseline),
+            lost_as=lost_as,
+        )
+        return _judged_drop(gate, drop, baseline, tolerance)
+
+    judged = judged_as("worst")
+    if not errors or judged.status in ("pass", "not-evaluable"):
+        return judged
+    return _agreed(judged, (judged, judged_as("best")), scores)
+
+
+def _judged_drop(
+    gate: Gate, drop: Drop, baseline: Scores | None, tolerance: Tolerance
+) -> GateResult:
     if drop.value is None:
         result = _undefined(gate, drop.n, drop.code or "incomparable", drop.reason)
         if baseline is None and tolerance.no_baseline:
@@ -147,12 +201,34 @@ def _judge_drop(
     if drop.n < gate.min_n:
         return _undefined(gate, drop.n, "too-few", f"n = {drop.n} is below min_n = {gate.min_n}")
     result = _judged(gate, drop.value, drop.n, drop.interval, "lower")
-    result = replace(result, detectable=drop.detectable)
-    reason = drop.reason if result.reason is None else f"{drop.reason}; {result.reason}"
-    return replace(result, reason=reason)
+    if result.code is not None:
+        return result
+    return replace(
+        result,
+        detectable=drop.detectable,
+        reason=drop.reason if result.reason is None else f"{drop.reason}; {result.reason}",
+        caution=_few(drop.n, gate.metric) if drop.n < FEW else None,
+    )
 
 
-def _judge_level(scores: Scores, gate: Gate) -> GateResult:
+def _errors_text(scores: Scores) -> str:
+    noun = "trace carries" if scores.tally.errored == 1 else "traces carry"
+    return f"{scores.tally.errored} {noun} an error"
+
+
+def _agreed(judged: GateResult, ends: tuple[GateResult, GateResult], scores: Scores) -> GateResult:
+    """The verdict that a gate has with errors at their worst and at their best, if it is one."""
+    worst, best = ends
+    assert worst.value is not None and best.value is not None
+    between = f"{worst.value:.4f} with them at their worst, {best.value:.4f} at their best"
+    text = f"{_errors_text(scores)}: {between}"
+    if worst.status == best.status:
+        reason = text if judged.reason is None else f"{judged.reason}; {text}"
+        return replace(judged, status=worst.status, reason=reason)
+    return _undefined(judged.gate, judged.n, "errored-traces", f"{text}; --allow-errored judges")
+
+
+def _judge_level(scores: Scores, gate: Gate, tolerance: Tolerance) -> GateResult:
     name = gate.metric
     if gate.instead is not None and not scores.cites:
         name = gate.instead
@@ -181,16 +257,36 @@ def _judge_level(scores: Scores, gate: Gate) -> GateResult:
     if trouble is not None:
         return _undefined(gate, result.n, trouble, CODES[trouble].title)
     judged = _judged(gate, value, result.n, result.interval, gate.better)
+    if not tolerance.lets_errors_pass(scores) and not name.startswith(_OF_ALL_TRACES):
+        if result.errored is None:
+            return _undefined(gate, result.n, "errored-traces", _errors_text(scores))
+        worst, best = (
+            _judged(gate, end.value, end.n, end.interval, gate.better) for end in result.errored
+        )
+        judged = _agreed(judged, (worst, best), scores)
+        if judged.status == "not-evaluable":
+            return judged
     if gate.better == result.better:
         judged = replace(judged, detectable=result.detectable)
     if result.value is None:
         reason = f"0/0 ({result.left_out or result.reason}): the source counts it as {value:g}"
         judged = replace(judged, reason=reason)
+    elif result.n < FEW and not name.startswith("run."):
+        judged = replace(judged, caution=_few(result.n, name))
     if name != gate.metric:
         instead = f"no answer cites anything: judged by {name}"
         reason = instead if judged.reason is None else f"{instead}; {judged.reason}"
         judged = replace(judged, reason=reason)
     return judged
+
+
+def _few(n: int, metric_id: str) -> str:
+    """How much a gate on few questions depends on one of them."""
+    text = f"judged on n = {n}"
+    metric = registry.metrics()[metric_id.partition("@")[0]]
+    if metric.aggregate == "mean" and metric.bounded:
+        text += f"; one question moves it by {(metric.range[1] - metric.range[0]) / n:.2f}"
+    return text
 
 
 def _doubtful(metric: str, scores: Scores) -> str | None:
@@ -205,25 +301,40 @@ def _doubtful(metric: str, scores: Scores) -> str | None:
 def _judged(
     gate: Gate, value: float, n: int, interval: Interval | None, better: Better
 ) -> GateResult:
-    """Compare a value with the threshold, by the point or by the bound on the wrong side."""
-    deciding = value
-    if gate.policy == "interval":
-        # The bound on the wrong side: "surely good enough", where the point says "probably".
-        bound = None if interval is None else interval[0 if better == "higher" else 1]
+    """Compare a number with the threshold by the gate's policy.
+
+    `point` asks the value itself. `confident-pass` asks the bound on the wrong side: it passes what
+    is surely good enough. `confident-fail` fails what is surely too bad, the whole interval beyond
+    the threshold; where only the value is, a person should look.
+
+    Values and thresholds are each the double next to an exact number, so comparing them compares
+    those numbers (`exact_sums.mean`).
+    """
+    deciding, reason = value, None
+    status: Status = "pass" if _meets(value, gate.threshold, better) else "fail"
+    if gate.policy != "point" and interval is None:
+        return _undefined(gate, n, "undefined-metric", "no interval to judge by")
+    if gate.policy == "confident-pass":
+        assert interval is not None
+        bound = interval[0 if better == "higher" else 1]
         if bound is None:
             return _undefined(gate, n, "undefined-metric", "no interval to judge by")
         deciding = bound
-    margin = deciding - gate.threshold if better == "higher" else gate.threshold - deciding
-    # A difference of two means may be off by its last bit; nothing else is.
-    # Levels are compared by the values themselves: a margin of -1e-17 may only be rounding.
-    holds = deciding >= gate.threshold if better == "higher" else deciding <= gate.threshold
-    met = margin >= -1e-12 if gate.is_drop else holds
-    status: Status = "pass" if met else "fail"
-    reason = None
-    if gate.policy == "interval":
-        side = "lower" if better == "higher" else "upper"
-        reason = f"judged by the {side} bound {deciding:.4f}"
-    if gate.review is not None and gate.review[0] <= deciding <= gate.review[1]:
+        status = "pass" if _meets(bound, gate.threshold, better) else "fail"
+        reason = f"judged by the {'lower' if better == 'higher' else 'upper'} bound {bound:.4f}"
+    elif gate.policy == "confident-fail" and status == "fail":
+        assert interval is not None
+        bound = interval[1 if better == "higher" else 0]
+        # Where n cannot bound the number on its good side, it is not surely beyond anything.
+        if bound is None or _meets(bound, gate.threshold, better):
+            status = "review"
+            reason = "the value is beyond the threshold, its interval not wholly"
+        else:
+            deciding = bound
+            reason = f"surely beyond: even the {'upper' if better == 'higher' else 'lower'} "
+            reason += f"bound is {bound:.4f}"
+    surely = gate.policy == "confident-fail" and status == "fail"
+    if gate.review is not None and gate.review[0] <= deciding <= gate.review[1] and not surely:
         status = "review"
         reason = f"in the review band {gate.review[0]:g} to {gate.review[1]:g}"
     return GateResult(
@@ -231,11 +342,15 @@ def _judged(
         status=status,
         value=value,
         n=n,
-        margin=margin,
+        margin=deciding - gate.threshold if better == "higher" else gate.threshold - deciding,
         interval=interval,
         detectable=None,
         reason=reason,
     )
+
+
+def _meets(number: float, threshold: float, better: Better) -> bool:
+    return number >= threshold if better == "higher" else number <= threshold
 
 
 def _undefined(gate: Gate, n: int, code: str, reason: str) -> GateResult:
@@ -266,9 +381,6 @@ def _blocks(
         noun = "slot has" if tally.missing_slots == 1 else "slots have"
         missing = f"{tally.missing_slots} {noun} no trace (paraphrase × seed)"
         texts.append(("missing-traces", missing))
-    if tally.errored and not source_rules and not tolerance.errored:
-        noun = "trace carries" if tally.errored == 1 else "traces carry"
-        texts.append(("errored-traces", f"{tally.errored} {noun} an error"))
     if skipped and not tolerance.skipped:
         noun = "line was" if skipped == 1 else "lines were"
         texts.append(("skipped-lines", f"{skipped} bad {noun} skipped"))
@@ -282,11 +394,13 @@ def gate(
     gates: str | dict[str, object] | Sequence[Gate] | None = None,
     *,
     allow_missing: bool = False,
-    allow_errored: bool = False,
+    allow_errored: bool | float = False,
     allow_skipped: bool = False,
     allow_empty: bool = False,
     allow_no_baseline: bool = False,
     allow_other_questions: bool = False,
+    allow_fewer_questions: bool = False,
+    fail_on_review: bool = False,
     waivers: Sequence[Waiver] = (),
     today: date | None = None,
     baseline: Scores | PathLike | None = None,
@@ -296,7 +410,7 @@ def gate(
     `gates` may be text (`"precision=0.80,refusal.over<=0.1"`), a table as in `ragauge.toml`, or
     Gate values, which stand alone; text and tables go on top of the gates of the scores' profile.
     Waivers are judged on `today`, by the clock if it is not given. Gates on a drop are judged
-    against `baseline`.
+    against `baseline`. `allow_errored` may be the share of traces that may have an error.
     """
     scores = _loaded(scores)
     baseline = None if baseline is None else _loaded(baseline)
@@ -320,7 +434,9 @@ def gate(
             empty=allow_empty,
             no_baseline=allow_no_baseline,
             other_questions=allow_other_questions,
+            fewer_questions=allow_fewer_questions,
         ),
+        fail_on_review=fail_on_review,
         waivers=waivers,
         today=date.today() if waivers and today is None else today,
         baseline=baseline,

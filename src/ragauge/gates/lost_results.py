@@ -7,6 +7,7 @@ Deltas and drops fill in the same values, so that a table and a verdict tell one
 from __future__ import annotations
 
 from operator import add
+from typing import Literal
 
 import numpy as np
 from msgspec import Struct
@@ -106,12 +107,26 @@ def _rules(scores: Scores) -> JoinRules:
     return JoinRules() if profile is None else profile.join
 
 
+Extreme = Literal["worst", "best"]
+"""What a lost result counts as."""
+
+
 def fill_worst(
     metric: Metric,
     sides: tuple[Floats, Floats],
     losses: tuple[LostResults | None, LostResults | None],
 ) -> FilledResults:
-    """Put the worst value of a metric where a run lost a question or a slot, and count it.
+    """Put the worst value of a metric where a run lost a question or a slot, and count it."""
+    return fill_lost(metric, sides, losses, "worst")
+
+
+def fill_lost(
+    metric: Metric,
+    sides: tuple[Floats, Floats],
+    losses: tuple[LostResults | None, LostResults | None],
+    lost_as: Extreme,
+) -> FilledResults:
+    """Put the worst or the best value where a run lost a question or a slot, and count it.
 
     Only where the question has a value in one of the runs, and then has one in both. The mean of a
     question is over the slots that are there and those that are lost, each with the same weight. A
@@ -120,11 +135,12 @@ def fill_worst(
     Distances and times have no worst value, only an end of their range: with it, one crash would
     outweigh a hundred questions. There such questions are excluded instead (decision 0017).
     """
+    filling = None if metric.worst is None else metric.extremes[lost_as == "best"]
     valued = ~np.isnan(sides[0]), ~np.isnan(sides[1])
     uncounted = tuple(None if lost is None else _uncounted(metric, lost) for lost in losses)
     compared = np.ones(len(sides[0]), np.bool_)
     for here, beside, lost, slots in zip(valued, valued[::-1], losses, uncounted, strict=True):
-        if lost is None or slots is None or metric.worst is None or not lost.counted:
+        if lost is None or slots is None or filling is None or not lost.counted:
             compared &= here
         else:
             compared &= here | (beside & (lost.absent | (slots > 0)))
@@ -135,31 +151,46 @@ def fill_worst(
         if lost is None or slots is None:
             continue
         partly = compared & ~lost.absent & (slots > 0)
-        if metric.worst is None or not lost.counted:
+        if filling is None or not lost.counted:
             whole = lost.absent & ~here & beside
             filled += FilledResults(
                 left_out=int(np.count_nonzero(whole)), left_slots=int(np.sum(slots[partly]))
             )
             continue
         whole = compared & lost.absent & ~here
-        values[whole] = metric.worst
-        values[partly] = _over_all(metric, metric.worst, values, lost, slots)[partly]
+        values[whole] = filling
+        values[partly] = _over_all(metric, filling, values, lost, slots)[partly]
         filled += FilledResults(
             questions=int(np.count_nonzero(whole)), slots=int(np.sum(slots[partly]))
         )
     return filled
 
 
+def lift_errors(metric: Metric, values: Floats, lost: LostResults) -> None:
+    """Take slots with an error that count as misses in the values of questions for the best."""
+    if metric.worst is None or metric.of_question is not None or not lost.counted:
+        return
+    if metric.id.startswith("run.") or _excludes(metric, lost):
+        return
+    worst, best = metric.extremes
+    slots = np.maximum(lost.there + lost.errored + lost.missing, 1)
+    values += lost.errored * (best - worst) / slots
+
+
+def _excludes(metric: Metric, lost: LostResults) -> bool:
+    return excludes_errors(metric.over, errored_is_empty=lost.errored_is_empty)
+
+
 def _over_all(
-    metric: Metric, worst: float, values: Floats, lost: LostResults, slots: Ints
+    metric: Metric, filling: float, values: Floats, lost: LostResults, slots: Ints
 ) -> Floats:
     """The mean of each question over all its slots, those that are lost too."""
     if metric.of_question is not None:  # nothing is known of how the lost slots would agree
-        return np.full(len(values), worst)
+        return np.full(len(values), filling)
     in_mean = lost.there + lost.missing + lost.errored - slots
     weight = np.where(np.isnan(values), 0, in_mean)
-    means: Floats = (np.nan_to_num(values) * weight + worst * slots) / np.maximum(weight + slots, 1)
-    return means
+    sums: Floats = np.nan_to_num(values) * weight + filling * slots
+    return sums / np.maximum(weight + slots, 1)
 
 
 def _uncounted(metric: Metric, lost: LostResults) -> Ints:
@@ -168,6 +199,6 @@ def _uncounted(metric: Metric, lost: LostResults) -> Ints:
         return np.zeros(len(lost.there), np.int64)
     if metric.of_question is not None:
         return lost.missing
-    if excludes_errors(metric.over, errored_is_empty=lost.errored_is_empty):
+    if _excludes(metric, lost):
         return lost.missing + lost.errored
     return lost.missing

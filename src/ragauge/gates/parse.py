@@ -5,24 +5,29 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from ragauge import registry
 from ragauge.errors import Place, RagaugeError
-from ragauge.metrics.metric import Better
+from ragauge.metrics.metric import Better, Metric
 from ragauge.model.metric_names import JOINED_IDS, metric_label
 from ragauge.model.profile import Profile
-from ragauge.model.verdict import Gate
+from ragauge.model.verdict import Gate, Policy
 
 # Names may hold the signs of λ, as old ids do; `<>` only as one, or `lambda_<>=0.5` would be torn.
 _ITEM = re.compile(r"([A-Za-z](?:[\w.@→←×]|<>)*)\s*(>=|<=|=)\s*(\S.*)\Z")
 _LIMIT = re.compile(r"(>=|<=)?\s*(\S.*)\Z")
 _SIGN_OF: dict[Better, str] = {"higher": ">=", "lower": "<="}
-_KEYS = "metric, threshold or max_drop, slice, min_n, review = [lo, hi], policy = point | interval"
+_KEYS = (
+    "metric, threshold or max_drop, slice, min_n, review = [lo, hi], "
+    "policy = point | confident-pass | confident-fail"
+)
+FEWEST = 5
+"""Questions below which a gate is not evaluable, unless it says otherwise itself."""
 
 
 class _GateTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,9 +35,9 @@ class _GateTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_drop: float | None = None
     metric: str | None = None
     slice: str | None = None
-    min_n: int = 0
+    min_n: Annotated[int, Meta(ge=1)] | None = None
     review: tuple[float, float] | None = None
-    policy: Literal["point", "interval"] = "point"
+    policy: Policy | Literal["interval"] = "point"
 
 
 def parse_items(text: str, profile: Profile, k: Sequence[int]) -> list[Gate]:
@@ -170,11 +175,14 @@ def _gate(
     right = "<=" if is_drop else _SIGN_OF[metric.better]
     if sign is not None and sign != right:
         raise _bad(f"{name} {sign} {number}", f"{base} is better when {metric.better}: use {right}")
+    threshold = _number(f"{name} {limit}", number)
+    for edge in (threshold, *(options.review or ())):
+        _refuse_outside(f"{name} {limit}", edge, metric, is_drop=is_drop)
     return Gate(
         name=name,
         metric=selected.id,
         better=metric.better,
-        threshold=_number(f"{name} {limit}", number),
+        threshold=threshold,
         given=number,
         origin=origin,
         title=profile.titles.get(name) or own_title,
@@ -183,10 +191,46 @@ def _gate(
         instead=profile.instead.get(selected.id),
         deprecated=on if profile.is_deprecated(on) else None,
         joined_id=on if on in JOINED_IDS else None,
-        min_n=options.min_n,
+        min_n=_least(meant, profile, options) if options.min_n is None else options.min_n,
         review=options.review,
-        policy=options.policy,
+        policy="confident-pass" if options.policy == "interval" else options.policy,
     )
+
+
+def _refuse_outside(item: str, edge: float, metric: Metric, *, is_drop: bool) -> None:
+    """Refuse a threshold that no value of the metric can be on both sides of.
+
+    `max_drop = 2` or `<= 5` on a rate would pass whatever the system does.
+    """
+    low, high = metric.range
+    if is_drop:
+        low, high = low - high, high - low
+    if low <= edge <= high or (metric.sums and edge >= low):
+        return
+    hint = f"{metric.id} is in {low:g} to {high:g}"
+    if is_drop:
+        hint = f"{metric.id} cannot drop by more than {high:g}"
+    if metric.range == (0.0, 1.0) and 1 < abs(edge) <= 100:
+        hint += f"; write {edge / 100:g} for {edge:g} %"
+    message = f"the gate `{item.strip()}`: {edge:g} is outside the range of {metric.id}"
+    raise RagaugeError.of("bad-gate", message, hint=hint)
+
+
+def _least(meant: str, profile: Profile, options: _GateTable) -> int:
+    """The fewest questions of a gate that does not say so itself.
+
+    The gates of a profile, with whatever number, keep the verdict of their source, and what a run
+    counts of itself is no sample.
+    """
+    is_drop = options.max_drop is not None
+    built_in = (
+        (profile.meant(limit.get("metric", name)), "max_drop" in limit)
+        if isinstance(limit, Mapping)
+        else (profile.meant(name), False)
+        for name, limit in profile.gates.items()
+    )
+    source = options.slice is None and (meant, is_drop) in built_in
+    return 0 if source or meant.startswith("run.") else FEWEST
 
 
 def _title(metric_id: str, *, is_drop: bool, part: str | None) -> str | None:

@@ -155,7 +155,7 @@ def _too_few(scores: Scores, gate: Gate, name: str, sample: _Sample) -> str | No
     if sample.units < 2:
         return f"one {sample.noun} alone always gives its value back"
     if gate.is_drop:  # compares values of questions, however the level is made
-        return "no interval to judge by" if gate.policy == "interval" else None
+        return "no interval to judge by" if gate.policy != "point" else None
     share = _share(name)
     value = exact_sums.mean(sample.values) if share is None else quantile(sample.values, share)
     stored = scores.metrics[name].value

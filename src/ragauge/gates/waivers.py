@@ -11,9 +11,15 @@ from ragauge.errors import RagaugeError
 from ragauge.model.verdict import Gate, GateResult, Waiver
 
 
-def refuse_stray(waivers: Sequence[Waiver], gates: Sequence[Gate]) -> None:
-    """Refuse a waiver whose gate is not there: it would silently do nothing."""
+def refuse_unusable(waivers: Sequence[Waiver], gates: Sequence[Gate]) -> None:
+    """Refuse a waiver without a reason, and one whose gate is not there: it would do nothing."""
     for waiver in waivers:
+        if not waiver.reason.strip():
+            raise RagaugeError.of(
+                "bad-config",
+                f"the waiver of `{waiver.gate}` has no reason",
+                hint="write why the gate may fail until then: a reviewer reads it",
+            )
         if not any(map(waiver.covers, gates)):
             raise RagaugeError.of(
                 "bad-config",

@@ -158,6 +158,12 @@ class Metric(Struct, frozen=True, kw_only=True):
         return worst
 
     @property
+    def extremes(self) -> tuple[float, float]:
+        """The worst and the best end of its range."""
+        low, high = self.range
+        return (low, high) if self.better == "higher" else (high, low)
+
+    @property
     def bounded(self) -> bool:
         """Whether values have two ends that matter; else the range only keeps nonsense out."""
         return self.range[1] - self.range[0] <= _WIDEST

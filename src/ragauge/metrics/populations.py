@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ragauge.metrics.batch import Batch
+from ragauge.metrics.columns import Bools
 from ragauge.metrics.metric import Population, Requirement
 
 ALL = Population("all", "every record", ())
@@ -241,6 +243,25 @@ SLOTS_RANKED = MANY_SLOTS.also(
     _COMPARED,
     Requirement("no-common-hits", lambda q: ~np.isnan(q.rank_tau)),
 )
+
+
+_OF_GOLD = frozenset(
+    {
+        "unlabelled", "unanswerable", "answerable", "no-evidence", "no-negatives", "no-spans",
+        "no-judgements", "no-anchor", "no-docs", "no-groups", "no-claims", "no-strings",
+        "no-reference", "no-constraints",
+    }
+)  # fmt: skip
+"""The reasons for which a gold item is outside a population, whatever its trace is."""
+
+
+def possible_members(population: Population, batch: Batch) -> Bools:
+    """The records that would be in a population if their traces were as it asks for."""
+    possible = np.ones(batch.size, np.bool_)
+    for requirement in population.requires:
+        if requirement.reason in _OF_GOLD:
+            possible &= requirement.holds(batch)
+    return possible
 
 
 def excludes_errors(population: Population, *, errored_is_empty: bool) -> bool:

@@ -156,7 +156,7 @@ def gate_origins(verdict: Verdict) -> list[str]:
 
 def gate_note(result: GateResult) -> str:
     """What else there is to say of a gate."""
-    return result.waived or result.reason or ""
+    return "; ".join(filter(None, (result.waived or result.reason, result.caution)))
 
 
 def verdict_headline(verdict: Verdict) -> str:
@@ -173,7 +173,10 @@ def verdict_headline(verdict: Verdict) -> str:
             reasons.append(f"failed: {', '.join(failed)}")
         return f"{VERDICTS[verdict.status]}: {'; '.join(reasons)}"
     names = failed or [gate_name(result) for result in not_waived if result.status == "review"]
-    return f"{VERDICTS[verdict.status]}: {', '.join(names)}" if names else VERDICTS[verdict.status]
+    word = VERDICTS[verdict.status]
+    if verdict.status == "review" and verdict.exit_code == ExitCode.GATE_FAILED:
+        word += " (fails by --fail-on-review)"
+    return f"{word}: {', '.join(names)}" if names else word
 
 
 def questions_needing_attention(scores: Scores) -> QuestionList:

@@ -23,13 +23,22 @@ from ragauge.stats.intervals import Interval
 SCHEMA = "ragauge.scores/2"
 
 
+class ErroredValue(Struct, frozen=True):
+    """A metric as if all traces with an error were at one end of its range."""
+
+    value: float
+    n: int
+    interval: Interval | None = None
+
+
 class MetricResult(Struct, frozen=True, kw_only=True):
     """One reported number with all that is needed to read it.
 
     `value` is None for 0/0, and `reason` then says why. `default` is what the profile's source
     prints in that case. `interval_reason` says why there is no interval, or only half of one.
     `detectable` is the smallest change to the worse that four runs of five would show. `note` is
-    what a reader of the value must know.
+    what a reader of the value must know. `errored` is the metric with the traces that have an error
+    at their worst, and at their best; None where there are none, or it counts them itself.
     """
 
     value: float | None
@@ -44,6 +53,7 @@ class MetricResult(Struct, frozen=True, kw_only=True):
     interval_reason: str | None = None
     detectable: float | None = None
     note: str | None = None
+    errored: tuple[ErroredValue, ErroredValue] | None = None
 
     @property
     def left_out(self) -> str:
@@ -219,6 +229,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     semantic      what is known of ΔS beyond its metrics: bands, zones, how it was measured
     unmatched     how many gold items a comparison excludes, as nothing that they expect is
                   recognised in both runs
+    gone          the questions of a baseline that the other run has no more, or says otherwise
     placing       by what hits were placed where the evidence has places, and why some were not
     blocks        why the numbers mean nothing, whatever the gates say
     stage         which list of hits was scored where traces have one before a reranker too
@@ -249,6 +260,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     gold_hash: str | None = None
     semantic: Semantic | None = None
     unmatched: int = 0
+    gone: tuple[str, ...] = ()
     placing: Placing | None = None
     blocks: tuple[VerdictBlock, ...] = ()
     stage: Literal["last", "first"] = "last"

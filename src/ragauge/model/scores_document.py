@@ -20,6 +20,7 @@ from ragauge.model.options import Options
 from ragauge.model.placement import Placing
 from ragauge.model.scores import (
     SCHEMA,
+    ErroredValue,
     MetricResult,
     PerQuestion,
     QuestionList,
@@ -148,6 +149,8 @@ def _slice_metric(result: MetricResult) -> dict[str, Any]:
     }
     if result.detectable is not None:
         entry["detectable"] = rounded(result.detectable)
+    if result.errored is not None:
+        entry["errored"] = msgspec.to_builtins(result.errored)
     return entry
 
 
@@ -229,6 +232,8 @@ def _metric(result: MetricResult) -> dict[str, Any]:
         entry["interval_reason"] = result.interval_reason
     if result.note is not None:
         entry["note"] = result.note
+    if result.errored is not None:
+        entry["errored"] = msgspec.to_builtins(result.errored)
     if result.value is None:
         entry["reason"] = result.reason
         entry["default"] = result.default
@@ -269,6 +274,7 @@ def _gate(result: GateResult) -> dict[str, Any]:
         "policy": gate.policy,
         "origin": gate.origin,
         "reason": result.reason,
+        "caution": result.caution,
         "waived": result.waived,
     }
 
@@ -301,6 +307,7 @@ class _Slice(msgspec.Struct):
     interval: Interval | None
     unrounded: list[float | None] = []
     detectable: float | None = None
+    errored: tuple[ErroredValue, ErroredValue] | None = None
 
 
 class _SavedSlice(msgspec.Struct):
@@ -323,6 +330,7 @@ class _SavedSlice(msgspec.Struct):
                 reason=None if saved.value is not None else "too-few",
                 detectable=saved.detectable,
                 unrounded=saved.unrounded,
+                errored=saved.errored,
             ).result()
         return SliceResult(n=self.n, metrics=results)
 

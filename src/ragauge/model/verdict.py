@@ -14,6 +14,8 @@ from ragauge.model.metric_names import current_id
 from ragauge.stats.intervals import Interval
 
 Status = Literal["pass", "review", "fail", "not-evaluable"]
+Policy = Literal["point", "confident-pass", "confident-fail"]
+"""What has to be on the good side of a threshold: the value, its whole interval, or any of it."""
 ORDER: tuple[Status, ...] = ("pass", "review", "fail", "not-evaluable")
 
 
@@ -34,7 +36,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     title: str | None = None
     min_n: int = 0
     review: tuple[float, float] | None = None
-    policy: Literal["point", "interval"] = "point"
+    policy: Policy = "point"
     is_drop: bool = False
     part: str | None = None
     instead: str | None = None
@@ -72,6 +74,7 @@ class GateResult(Struct, frozen=True, kw_only=True):
     """One gate's verdict; `margin` is positive on the good side of the threshold.
 
     `detectable` is the smallest change that a run of this n would show in four cases of five.
+    `caution` is what a reader should know before trusting the verdict, whatever it is.
     """
 
     gate: Gate
@@ -84,6 +87,7 @@ class GateResult(Struct, frozen=True, kw_only=True):
     reason: str | None = None
     waived: str | None = None
     code: str | None = None
+    caution: str | None = None
 
 
 class VerdictBlock(Struct, frozen=True):

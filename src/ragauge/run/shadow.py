@@ -83,6 +83,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     workers: int | None = None
     index_only: bool = False
     bands: Mapping[str, Bands] = {}
+    fail_on_review: bool = False
 
 
 class ShadowRequest(NamedTuple):
@@ -227,6 +228,7 @@ def judge_shadow(
         today=rules.today,
         baseline=aligned.a,
         beside=aligned.b,
+        fail_on_review=rules.fail_on_review,
     )
     (one, before), (other, after) = compare.describe_run(live), compare.describe_run(shadow)
     names = list(dict.fromkeys(_judged_by(gate, scores) for gate in gates))

@@ -29,7 +29,7 @@ from ragauge.model.scores import (
 )
 from ragauge.scoring.estimates import Estimate
 from ragauge.scoring.gold_table import GoldTable, unique_items
-from ragauge.scoring.summary import QuestionSums
+from ragauge.scoring.summary import QuestionSums, errored_values
 from ragauge.scoring.sums import Totals, why_empty
 from ragauge.scoring.unit_ranks import UnitCollector, unit_names
 
@@ -42,8 +42,12 @@ def metric_results(
     tally: Tally,
     defaults: Mapping[str, float],
     intervals: bool,
+    extremes: Sequence[QuestionSums] = (),
 ) -> dict[str, MetricResult]:
-    """One result a metric, in the order that they were asked for."""
+    """One result a metric, in the order that they were asked for.
+
+    `extremes` are the sums with errors at their worst and at their best.
+    """
     results: dict[str, MetricResult] = {}
     for i, chosen in enumerate(measured.selected):
         numbers = measured.metric(i)
@@ -61,6 +65,7 @@ def metric_results(
             better=chosen.metric.better,
             reason=None if value is not None else _reason(n, excluded[i]),
             default=defaults.get(chosen.metric.id),
+            errored=errored_values([sums.metric(i) for sums in extremes], 0, intervals=intervals),
         )
     for chosen in selected:
         if chosen.metric.share is not None:

@@ -429,6 +429,7 @@ class ScoringRun:
         measured, excluded = self.totals.measured(
             questions, by_row=self.rules.unit == "row", cluster=self.table.cluster
         )
+        extremes = self.totals.extremes(measured)
         first = self.first_lines()
         placed = placing(self.placements, self.prefixes)
         metrics = metric_results(
@@ -438,6 +439,7 @@ class ScoringRun:
             tally=tally,
             defaults=self.plan.profile.empty,
             intervals=self.plan.intervals,
+            extremes=extremes,
         )
         asked = self._asked()
         return Scores(
@@ -470,6 +472,7 @@ class ScoringRun:
                 self.table.slices if self.plan.slices else {},
                 min_n=self.plan.options.min_n,
                 intervals=self.plan.intervals,
+                extremes=extremes,
             ),
             confusion=dict(self.totals.confusion),
             states=state_counts(questions),

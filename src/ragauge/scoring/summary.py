@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ragauge.metrics.columns import Bools, Floats, Ints
 from ragauge.metrics.metric import SHARES, Selected
-from ragauge.model.scores import MetricResult, SliceResult
+from ragauge.model.scores import ErroredValue, MetricResult, SliceResult
 from ragauge.scoring.estimates import Estimate, PopulationSums, level_estimate
 from ragauge.stats import exact_sums
 from ragauge.stats.intervals import quantile
@@ -76,8 +76,8 @@ class MeasuredQuestions(Struct, frozen=True, kw_only=True):
             return math.fsum(amounts.tolist()) if len(amounts) else None
         if self.is_mean(place):
             return exact_sums.mean(tops)
-        below = math.fsum(bottoms.tolist())
-        return math.fsum(tops.tolist()) / below if below else None
+        below = exact_sums.fraction_total(bottoms)
+        return float(exact_sums.fraction_total(tops) / below) if below else None
 
     def estimate(self, place: int) -> Estimate:
         """How well the number of a metric is known."""
@@ -173,14 +173,32 @@ _NOTHING_EXCLUDED: dict[str, int] = {}
 _NO_METRICS: dict[str, MetricResult] = {}
 
 
+def errored_values(
+    ends: Sequence[MeasuredQuestions], place: int, *, intervals: bool
+) -> tuple[ErroredValue, ErroredValue] | None:
+    """A metric with errors at their worst and at their best; None where there are no errors."""
+    values = []
+    for part in ends:
+        metric, value = part.selected[place].metric, part.value(place)
+        if value is None or metric.sums or metric.id.startswith("run."):
+            return None
+        interval = part.estimate(place).interval if intervals else None
+        values.append(ErroredValue(value, part.count(place), interval))
+    return (values[0], values[1]) if values else None
+
+
 def slice_results(
     sums: QuestionSums,
     parts: Mapping[str, Mapping[str, Places]],
     *,
     min_n: int,
     intervals: bool,
+    extremes: Sequence[QuestionSums] = (),
 ) -> dict[str, dict[str, SliceResult]]:
-    """Each metric over each part of each dimension."""
+    """Each metric over each part of each dimension.
+
+    `extremes` are the sums with errors at their worst and at their best.
+    """
     results: dict[str, dict[str, SliceResult]] = {}
     ids = [chosen.id for chosen in sums.selected]  # made once: there may be thousands of parts
     for dimension, names in parts.items():
@@ -193,14 +211,17 @@ def slice_results(
         for group in _groups(names, min_n):
             if len(group) == 1:
                 ((name, questions),) = group
-                metrics = _large_part(sums.ordered(questions), ids, min_n, intervals=bounded)
+                whole = [end.ordered(questions) for end in (sums, *extremes)]
+                metrics = _large_part(whole, ids, min_n, intervals=bounded)
                 results[dimension][name] = SliceResult(n=len(questions), metrics=metrics)
                 continue
-            block = sums.only(np.concatenate([questions for _, questions in group]))
+            together = np.concatenate([questions for _, questions in group])
+            blocks = [end.only(together) for end in (sums, *extremes)]
             first = 0
             for name, questions in group:
                 last = first + len(questions)
-                metrics = _part(block.between(first, last), ids, min_n, intervals=bounded)
+                parts_of_name = [block.between(first, last) for block in blocks]
+                metrics = _part(parts_of_name, ids, min_n, intervals=bounded)
                 results[dimension][name] = SliceResult(n=last - first, metrics=metrics)
                 first = last
     return results
@@ -223,29 +244,30 @@ def _groups(names: Mapping[str, Places], min_n: int) -> Iterator[list[tuple[str,
 
 
 def _part(
-    part: MeasuredQuestions, names: Sequence[str], min_n: int, *, intervals: bool
+    parts: Sequence[MeasuredQuestions], names: Sequence[str], min_n: int, *, intervals: bool
 ) -> dict[str, MetricResult]:
-    counts = part.inside.sum(axis=1).tolist()
+    counts = parts[0].inside.sum(axis=1).tolist()
     return {
-        name: _result(part, place, counts[place], min_n, intervals=intervals)
+        name: _result(parts, place, counts[place], min_n, intervals=intervals)
         for place, name in enumerate(names)
     }
 
 
 def _large_part(
-    part: QuestionSums, names: Sequence[str], min_n: int, *, intervals: bool
+    parts: Sequence[QuestionSums], names: Sequence[str], min_n: int, *, intervals: bool
 ) -> dict[str, MetricResult]:
     """The same of many questions, metric by metric."""
     results = {}
     for place, name in enumerate(names):
-        metric = part.metric(place)
-        results[name] = _result(metric, 0, metric.count(0), min_n, intervals=intervals)
+        metrics = [part.metric(place) for part in parts]
+        results[name] = _result(metrics, 0, metrics[0].count(0), min_n, intervals=intervals)
     return results
 
 
 def _result(
-    part: MeasuredQuestions, place: int, n: int, min_n: int, *, intervals: bool
+    parts: Sequence[MeasuredQuestions], place: int, n: int, min_n: int, *, intervals: bool
 ) -> MetricResult:
+    part, *ends = parts
     metric = part.selected[place].metric
     value = part.value(place) if n >= min_n and n > 0 else None
     estimate = part.estimate(place) if intervals and value is not None else Estimate()
@@ -260,4 +282,5 @@ def _result(
         version=metric.version,
         better=metric.better,
         reason=None if value is not None else "too-few" if n else "no-records",
+        errored=None if value is None else errored_values(ends, place, intervals=intervals),
     )

@@ -11,12 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ragauge.metrics.batch import Batch
 from ragauge.metrics.columns import Bools, Floats, GoldColumns, Ints
 from ragauge.metrics.facts import Fact
 from ragauge.metrics.metric import Metric, Population, Selected
+from ragauge.metrics.populations import possible_members
 from ragauge.metrics.questions import Questions
 from ragauge.model.labels import CAUSES, LABELS, SEARCH_CAUSES
 from ragauge.model.trace import SlotKey
@@ -107,6 +109,7 @@ class Totals:
         self.counters: dict[str, Sums] = {name: np.zeros(questions, np.int32) for name in _COUNTERS}
         self.least_recorded = np.full(questions, _NO_RECORD, np.int8)
         self.most_recorded = np.full(questions, -1, np.int8)
+        self.failed = FailedRecords(questions)
         self.keep_rows = keep_rows
         self.rows: list[tuple[Ints, Batch, NDArray[np.uint8]]] = []
         self.keep_labels = keep_labels
@@ -133,6 +136,7 @@ class Totals:
             if metric.over not in members:
                 members[metric.over] = metric.over.members(batch)
             inside, excluded = members[metric.over]
+            self.failed.count_possible(metric.over, batch)
             if not inside.any():
                 if key not in counted:
                     counted.add(key)
@@ -154,6 +158,9 @@ class Totals:
                 self._sum(self.sums[i], batch, inside, values, metric.unit)
                 if bottoms is not None:
                     self._sum(self.bottoms[i], batch, inside, bottoms, metric.unit)
+            inside = inside & batch.with_error
+            if inside.any():
+                self.failed.add(i, chosen, batch, inside, (values, bottoms))
 
     @staticmethod
     def _sum(sums: Ints, batch: Batch, inside: Bools, values: object, unit: int) -> None:
@@ -273,6 +280,15 @@ class Totals:
             **{name: compared.get(name, nothing) for name in COMPARED},
         )
 
+    def extremes(self, measured: QuestionSums) -> tuple[QuestionSums, ...]:
+        """The sums as if all traces with an error were at their worst, and at their best.
+
+        None where no trace has an error.
+        """
+        if not self.failed.any:
+            return ()
+        return self.failed.at_end(measured, best=False), self.failed.at_end(measured, best=True)
+
     def measured(
         self, questions: Questions, *, by_row: bool, cluster: Ints | None
     ) -> tuple[QuestionSums, list[dict[str, int]]]:
@@ -306,6 +322,90 @@ class Totals:
             cluster=cluster,
         )
         return question_sums, excluded
+
+
+class FailedRecords:
+    """What records with an error add to sums, and of which populations they might have been.
+
+    A gate may not be met or missed by them: it is judged with all of them at the worst value of its
+    metric and with all at the best. Nothing is kept of a run without errors.
+    """
+
+    def __init__(self, questions: int) -> None:
+        self.questions = questions
+        self.records = np.zeros(questions, np.int32)
+        self.possible: dict[Population, Ints] = {}
+        self.sums: dict[int, Ints] = {}
+        self.bottoms: dict[int, Ints] = {}
+        self.sizes: dict[int, Ints] = {}
+        self.counted: tuple[Batch | None, set[Population]] = None, set()
+
+    @property
+    def any(self) -> bool:
+        """Whether any record has an error."""
+        return bool(self.possible)
+
+    def count_possible(self, population: Population, batch: Batch) -> None:
+        """Count the records with an error of a batch, once a population."""
+        wrong = batch.with_error
+        if not wrong.any():
+            return
+        if self.counted[0] is not batch:
+            self.counted = batch, set()
+            count_into(self.records, batch.question[wrong])
+        if population in self.counted[1]:
+            return
+        self.counted[1].add(population)
+        counts = self.possible.setdefault(population, np.zeros(self.questions, np.int64))
+        count_into(counts, batch.question[wrong & possible_members(population, batch)])
+
+    def add(
+        self,
+        place: int,
+        chosen: Selected,
+        batch: Batch,
+        inside: Bools,
+        values: tuple[object, object | None],
+    ) -> None:
+        """Add what records with an error that are inside a population count as."""
+        unit = 1 if chosen.metric.binary else chosen.metric.unit
+        questions = batch.question[inside]
+        for sums, column in ((self.sums, values[0]), (self.bottoms, values[1])):
+            if column is not None:
+                units = exact_sums.to_units(np.asarray(column, np.float64)[inside], unit)
+                total = sums.setdefault(place, np.zeros(self.questions, np.int64))
+                np.add.at(total, questions, units)
+        sizes = self.sizes.setdefault(place, np.zeros(self.questions, np.int64))
+        count_into(sizes, questions)
+
+    def at_end(self, measured: QuestionSums, *, best: bool) -> QuestionSums:
+        """The sums with every record that has an error at one end of each metric's range."""
+        sums, records, bottoms = list(measured.sums), list(measured.records), {}
+        for place, chosen in enumerate(measured.selected):
+            metric = chosen.metric
+            if place in measured.bottoms:
+                bottoms[place] = measured.bottoms[place]
+            if counts_itself(metric) or (metric.ratio is not None and not metric.f1):
+                continue
+            end = metric.extremes[best]
+            if metric.of_question is not None:
+                sums[place] = np.where(self.records > 0, end, sums[place])
+                continue
+            possible = self.possible[metric.over]
+            unit = measured.units[place]
+            top = end
+            if metric.f1:  # twice a true positive of two, or none of one
+                top, bottom = (2, 2) if best else (0, 1)
+                failed = self.bottoms.get(place, 0)
+                bottoms[place] = measured.bottoms[place] - failed + possible * (bottom * unit)
+            sums[place] = sums[place] - self.sums.get(place, 0) + possible * round(top * unit)
+            records[place] = records[place] - self.sizes.get(place, 0) + possible
+        return replace(measured, sums=tuple(sums), records=tuple(records), bottoms=bottoms)
+
+
+def counts_itself(metric: Metric) -> bool:
+    """Whether a metric is on what a run has and lacks, errors included: there is no other end."""
+    return metric.id.startswith("run.") or metric.sums
 
 
 def _matches(batch: Batch) -> bool:

@@ -9,6 +9,7 @@ only + - × ÷ and √, which every platform rounds alike.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -169,12 +170,16 @@ def quantile(values: Floats, share: float) -> float | None:
         raise ValueError("a quantile needs finite values; leave questions without a value out")
     if len(values) == 0:
         return None
-    place = share * (len(values) - 1)
+    place = Fraction(share).limit_denominator(1000) * (len(values) - 1)
     below = math.floor(place)
     above = min(below + 1, len(values) - 1)
     ordered = np.partition(values, [below, above])
     low, high = float(ordered[below]), float(ordered[above])
-    return low + (high - low) * (place - below)  # the sum turns -0.0 into 0.0 as well
+    if low == high or place == below:
+        return low + 0.0  # the sum turns -0.0 into 0.0
+    # In fractions: halfway between 0.38 and 0.42 is 0.40, and not the double beside it.
+    low_end, high_end = exact_sums.as_fraction(low), exact_sums.as_fraction(high)
+    return float(low_end + (high_end - low_end) * (place - below))
 
 
 def quantile_interval(values: Floats, share: float, groups: Ints | None = None) -> Interval:

@@ -21,6 +21,7 @@ from tests.support.command import TRACES, Folder, Outcome, Row
 
 RECALL = "retrieval.recall@5"
 ITEMS = 10_000
+FEWER = "--allow-fewer-questions"
 
 
 def gold_of(ids: Sequence[str]) -> list[Row]:
@@ -41,12 +42,13 @@ def made(folder: Folder, name: str, found: dict[str, int], *options: str) -> Non
     assert outcome.exit_code == 0
 
 
-def fell(folder: Folder, most: float, *, more: str = "", metric: str = RECALL) -> Outcome:
+def fell(folder: Folder, most: float, *flags: str, more: str = "", metric: str = RECALL) -> Outcome:
     """Judge now.json against before.json by one gate on a drop."""
-    folder.write("gates.toml", f'"{metric}" = {{ max_drop = {most}{more} }}\n')
+    least = "" if "min_n" in more else ", min_n = 1"  # most runs here have a handful of questions
+    folder.write("gates.toml", f'"{metric}" = {{ max_drop = {most}{more}{least} }}\n')
     return folder.run(
         "gate", "now.json", "--gates", "gates.toml", "--baseline", "before.json", "--format",
-        "json",
+        "json", *flags,
     )  # fmt: skip
 
 
@@ -85,7 +87,7 @@ def test_a_little_more_than_the_demand_fails() -> None:
         ]
         runs.append(_scored(gold, rows))
     for run in runs[1:]:
-        verdict = ragauge.gate(run, {RECALL: {"max_drop": 0.02}}, baseline=runs[0])
+        verdict = ragauge.gate(run, {RECALL: {"max_drop": 0.02, "min_n": 1}}, baseline=runs[0])
         statuses.append((verdict.gates[0].status, round(verdict.gates[0].value or 0, 6)))
     assert statuses == [("pass", 0.02), ("fail", 0.0201)]
 
@@ -161,9 +163,9 @@ def test_a_quantile_has_no_interval_to_judge_by() -> None:
     """The policy interval does not fall back to the point: 4."""
     metric = "semantic.delta_s_cited"
     scores = _scored(*distant([0.1, 0.2]), metrics=[metric])
-    table: dict[str, object] = {metric: {"max_drop": 0.5, "policy": "interval"}}
+    table: dict[str, object] = {metric: {"max_drop": 0.5, "min_n": 1, "policy": "interval"}}
     assert ragauge.gate(scores, table, baseline=scores).exit_code == 4
-    table = {metric: {"max_drop": 0.5}}
+    table = {metric: {"max_drop": 0.5, "min_n": 1}}
     assert ragauge.gate(scores, table, baseline=scores).exit_code == 0
 
 
@@ -174,10 +176,42 @@ def test_questions_of_one_run_only_are_left_out(folder: Folder) -> None:
     """On q2 and q3: 4/5 and 4/5 before, 4/5 and 3/5 now; q1 and q4 have no partner."""
     made(folder, "before.json", {"q1": 5, "q2": 4, "q3": 4})
     made(folder, "now.json", {"q2": 4, "q3": 3, "q4": 0})
-    gate = gate_of(fell(folder, 0.1))
+    gate = gate_of(fell(folder, 0.1, FEWER))
     assert (gate["status"], gate["value"], gate["n"]) == ("pass", 0.1, 2)
     assert gate["reason"].startswith("0.8000 in the baseline, 0.7000 now, on 2 common questions")
-    assert gate["reason"].endswith("; without a partner: 2 values")
+    assert "; without a partner: 2 values" in gate["reason"]
+    assert gate["reason"].endswith("; of the baseline, gone or changed: q1")
+
+
+def test_a_drop_over_less_than_nine_tenths_of_the_baseline_is_none(folder: Folder) -> None:
+    """18 of 20 questions are just 90 %; with 17 it is not evaluable, and names those that went."""
+    before = {f"q{n:02}": 5 for n in range(20)}
+    made(folder, "before.json", before)
+    for left, code in ((18, 0), (17, 4)):
+        made(folder, "now.json", dict(list(before.items())[:left]))
+        outcome = fell(folder, 0.1)
+        assert outcome.exit_code == code, left
+    assert outcome.codes == {"fewer-questions"}
+    assert gate_of(outcome)["reason"] == (
+        "17 of 20 questions of the baseline can be compared, less than 90 %; gone or changed: q17, "
+        "q18, q19; --allow-fewer-questions judges the rest"
+    )
+    assert fell(folder, 0.1, FEWER).exit_code == 0
+
+
+def test_other_questions_under_the_same_ids_are_not_the_baselines(folder: Folder) -> None:
+    """Their gold items say other things: none of them is compared."""
+    found = {f"q{n}": 5 for n in range(10)}
+    made(folder, "before.json", found)
+    gold = [{**item, "question": f"{item['qid']} now?"} for item in gold_of(list(found))]
+    kept = gold_of(["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7"]) + gold[8:]
+    options = ("--profile", "all", "--metrics", RECALL, "--full", "-o", "now.json")
+    folder.score(hits_of(found), *options, gold=gold)
+    assert fell(folder, 0.5).codes == {"incomparable"}
+    folder.score(hits_of(found), *options, gold=kept)
+    outcome = fell(folder, 0.5)
+    assert (outcome.exit_code, outcome.codes) == (4, {"fewer-questions"})
+    assert "8 of 10 questions" in gate_of(outcome)["reason"]
 
 
 def test_a_run_that_is_whole_speaks_of_no_partner(folder: Folder) -> None:
@@ -208,10 +242,10 @@ def test_too_few_common_questions_decide_nothing(folder: Folder) -> None:
     """min_n counts the questions that both have."""
     made(folder, "before.json", {"q1": 5, "q2": 5, "q3": 5})
     made(folder, "now.json", {"q1": 5, "q2": 5, "q4": 5})
-    outcome = fell(folder, 0.5, more=", min_n = 3")
+    outcome = fell(folder, 0.5, FEWER, more=", min_n = 3")
     assert outcome.exit_code == 4
     assert gate_of(outcome)["reason"] == "n = 2 is below min_n = 3"
-    assert fell(folder, 0.5, more=", min_n = 2").exit_code == 0
+    assert fell(folder, 0.5, FEWER, more=", min_n = 2").exit_code == 0
 
 
 def test_a_baseline_without_its_questions_is_not_comparable(folder: Folder) -> None:
@@ -289,7 +323,7 @@ def test_a_baseline_that_lacks_results_hides_a_drop(
     gold = gold_of(list(FOUND))
     before = _scored(gold, lost(FOUND, **gone))
     now = _scored(gold, hits_of(FOUND | {"q2": 0}))
-    table: dict[str, object] = {RECALL: {"max_drop": 0.02}}
+    table: dict[str, object] = {RECALL: {"max_drop": 0.02, "min_n": 1}}
     verdict = ragauge.gate(now, table, baseline=before)
     (gate,) = verdict.gates
     assert (verdict.exit_code, gate.status, gate.value) == (4, "not-evaluable", None)
@@ -318,7 +352,7 @@ def test_both_kinds_of_gaps_are_told_and_must_be_allowed() -> None:
     gold = gold_of(list(FOUND))
     before = _scored(gold, lost(FOUND, q1="error", q2="missing"))
     now = _scored(gold, hits_of(FOUND))
-    table: dict[str, object] = {RECALL: {"max_drop": 0.02}}
+    table: dict[str, object] = {RECALL: {"max_drop": 0.02, "min_n": 1}}
     strict = ragauge.gate(now, table, baseline=before)
     assert [each.code for each in strict.blocks] == ["missing-traces"]
     assert "no trace in the baseline: q2" in (strict.gates[0].reason or "")
@@ -335,7 +369,7 @@ def test_a_baseline_of_errors_alone_is_never_judged_against() -> None:
     before = _scored(gold, lost(FOUND, **dict.fromkeys(FOUND, "error")))
     now = _scored(gold, hits_of(FOUND))
     verdict = ragauge.gate(
-        now, {RECALL: {"max_drop": 0.02}}, baseline=before, allow_errored=True
+        now, {RECALL: {"max_drop": 0.02, "min_n": 1}}, baseline=before, allow_errored=True
     )  # fmt: skip
     assert verdict.exit_code == 4
     assert [each.code for each in verdict.blocks] == ["incomparable"]
@@ -438,7 +472,7 @@ def test_errors_that_a_profile_counts_as_answers_are_gaps_of_a_baseline(folder: 
     good, refusal, other = TRACES
     broken = [{"qid": row["qid"], "error": "down"} for row in (good, other)]
     folder.score([*broken, refusal], "--profile", "ship", "--full", "-o", "before.json")
-    folder.write("gates.toml", f'"{metric}" = {{ max_drop = 0.02 }}\n')
+    folder.write("gates.toml", f'"{metric}" = {{ max_drop = 0.02, min_n = 1 }}\n')
     demand = (
         "--profile", "ship", "--gates", "gates.toml", "--baseline", "before.json", "--format",
         "json", "--full",
@@ -456,7 +490,7 @@ def test_comparisons_and_stored_runs_are_judged_alike(
     folder: Folder, flags: tuple[str, ...], code: int
 ) -> None:
     """Files of scores, trace files and stored runs; with the errors left out q2 is lost."""
-    folder.write("gates.toml", f'"{RECALL}" = {{ max_drop = 0.02 }}\n')
+    folder.write("gates.toml", f'"{RECALL}" = {{ max_drop = 0.02, min_n = 1 }}\n')
     gold = gold_of(list(FOUND))
     for name, rows in (
         ("before", lost(FOUND, q1="error")), ("now", hits_of(FOUND | {"q2": 0}))
@@ -619,15 +653,15 @@ def test_a_turn_is_compared_with_the_same_turn() -> None:
                                 {"qid": "t", "turn": 2, "retrieved_ids": ["a"]}])  # fmt: skip
     now = _scored([gold[0], gold[2]], [{"qid": "t", "turn": 1, "retrieved_ids": ["a"]},
                                        {"qid": "t", "turn": 3, "retrieved_ids": []}])  # fmt: skip
-    found = drop_of(RECALL, "higher", now, before)
+    found = drop_of(RECALL, "higher", now, before, tolerated=["fewer-questions"])
     assert (found.value, found.n) == (0.0, 1)
-    assert found.reason.endswith("; without a partner: 2 values")
+    assert "; without a partner: 2 values" in found.reason
 
 
 def test_one_question_that_stayed_shows_nothing() -> None:
     """The drop may be up to 1.96 √(2/3) / √3 = 0.924: a bound of 0.02 is not met."""
     scores = _scored(gold_of(["q1"]), hits_of({"q1": 5}))
-    table: dict[str, object] = {RECALL: {"max_drop": 0.02, "policy": "interval"}}
+    table: dict[str, object] = {RECALL: {"max_drop": 0.02, "min_n": 1, "policy": "interval"}}
     assert ragauge.gate(scores, table, baseline=scores).exit_code == 1
 
 
@@ -639,7 +673,7 @@ def test_saved_scores_are_judged_as_they_were_measured(folder: Folder) -> None:
     before = {f"q{n}": n % 6 for n in range(12)}
     now = {f"q{n}": (n * 5) % 6 for n in range(12)}
     made(folder, "before.json", before)
-    folder.write("ragauge.toml", f'[gates]\n"{RECALL}" = {{ max_drop = 0.05 }}\n')
+    folder.write("ragauge.toml", f'[gates]\n"{RECALL}" = {{ max_drop = 0.05, min_n = 1 }}\n')
     first = folder.score(
         hits_of(now), "--profile", "all", "--metrics", RECALL, "--full", "-o", "now.json",
         "--baseline", "before.json", "--format", "json", gold=gold_of(list(now)),
@@ -655,7 +689,8 @@ def test_the_baseline_may_stand_in_the_configuration(folder: Folder) -> None:
     made(folder, "other.json", {"q1": 1})
     made(folder, "now.json", {"q1": 1})
     folder.write(
-        "ragauge.toml", f'baseline = "before.json"\n[gates]\n"{RECALL}" = {{ max_drop = 0.1 }}\n'
+        "ragauge.toml",
+        f'baseline = "before.json"\n[gates]\n"{RECALL}" = {{ max_drop = 0.1, min_n = 1 }}\n',
     )
     assert folder.run("gate", "now.json").exit_code == 1  # 1.0 before, 0.2 now
     assert folder.run("gate", "now.json", "--baseline", "other.json").exit_code == 0
@@ -665,7 +700,7 @@ def test_the_api_takes_a_baseline_as_a_path_or_as_scores(folder: Folder) -> None
     """Both give the same verdict."""
     made(folder, "before.json", {"q1": 5})
     made(folder, "now.json", {"q1": 1})
-    table: dict[str, object] = {RECALL: {"max_drop": 0.1}}
+    table: dict[str, object] = {RECALL: {"max_drop": 0.1, "min_n": 1}}
     by_path = ragauge.gate(Path("now.json"), table, baseline=Path("before.json"))
     by_scores = ragauge.gate("now.json", table, baseline=scores_document.load_scores("before.json"))
     assert by_path == by_scores
@@ -681,7 +716,8 @@ def test_a_threshold_and_a_drop_on_one_metric_stand_side_by_side(folder: Folder)
     made(folder, "now.json", {"q1": 4})
     folder.write(
         "gates.toml",
-        f'"{RECALL}" = ">= 0.8"\nfall = {{ metric = "{RECALL}", max_drop = 0.1 }}\n',
+        f'"{RECALL}" = {{ threshold = 0.8, min_n = 1 }}\n'
+        f'fall = {{ metric = "{RECALL}", max_drop = 0.1, min_n = 1 }}\n',
     )
     outcome = folder.run(
         "gate", "now.json", "--gates", "gates.toml", "--baseline", "before.json", "--format",

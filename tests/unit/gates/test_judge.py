@@ -208,7 +208,7 @@ def test_gates_of_a_table_take_numbers_demands_and_options() -> None:
     assert whole.threshold == 1.0
     assert (demand.sign, demand.threshold, demand.given) == ("<=", 0.05, "0.05")
     assert (options.threshold, options.min_n) == (0.1, 30)
-    assert (options.review, options.policy) == ((0.1, 0.2), "interval")
+    assert (options.review, options.policy) == ((0.1, 0.2), "confident-pass")
     assert options.origin == "ragauge.toml"
 
 
@@ -538,11 +538,10 @@ def test_a_run_that_cannot_be_judged_fails_closed(
     assert strict.exit_code == 4
 
 
-def test_errored_traces_block_only_where_they_are_left_out() -> None:
-    """Profiles that follow a source count them as answers, as the source does."""
+def test_scores_that_do_not_say_what_errors_could_do_are_not_judged() -> None:
+    """As in a file of an older version."""
     tally = msgspec.structs.replace(RAN, errored=2)
     table = {"precision": 0.8}
-    assert decided(GOOD, table, tally=tally, source_rules=True).exit_code == 0
     verdict = decided(GOOD, table, tally=tally, source_rules=False)
     assert [block.code for block in verdict.blocks] == ["errored-traces"]
     assert verdict.exit_code == 4

@@ -63,7 +63,7 @@ def lossy(request: pytest.FixtureRequest, folder: Folder) -> tuple[Folder, str]:
 )
 def test_a_drop_gate_and_the_table_tell_the_same(lossy: tuple[Folder, str], metric: str) -> None:
     folder, allowed = lossy
-    folder.write("g.toml", f'[gates]\n"{metric}" = {{ max_drop = 0.02 }}\n')
+    folder.write("g.toml", f'[gates]\n"{metric}" = {{ max_drop = 0.02, min_n = 1 }}\n')
     found = compared(folder, "--gates", "g.toml", allowed, code=1)
     (gate,) = found["verdict"]["gates"]
     assert gate["value"] == abs(found["deltas"][metric]["delta"]) == 0.3  # 10 of 10, then 7
@@ -72,7 +72,7 @@ def test_a_drop_gate_and_the_table_tell_the_same(lossy: tuple[Folder, str], metr
 
 def test_a_stored_run_is_gated_by_the_same_drop(lossy: tuple[Folder, str]) -> None:
     folder, allowed = lossy
-    folder.write("g.toml", '[gates]\n"answer.precision" = { max_drop = 0.02 }\n')
+    folder.write("g.toml", '[gates]\n"answer.precision" = { max_drop = 0.02, min_n = 1 }\n')
     for name in ("a", "b"):
         folder.run("score", "gold.jsonl", f"{name}.jsonl", "--profile", "all", "--store",
                    "--run-id", name)  # fmt: skip
@@ -225,7 +225,7 @@ def test_a_baseline_with_fewer_slots_hides_no_drop(slots: Folder) -> None:
     """Run a has one slot, run b two. The table takes a half from run a, a gate does not."""
     slots.write("b.jsonl", (slots.path / "a.jsonl").read_text("utf-8"))
     slots.write("a.jsonl", [answered("Q1", seed=1)])
-    slots.write("g.toml", '[gates]\n"answer.precision" = { max_drop = 0.02 }\n')
+    slots.write("g.toml", '[gates]\n"answer.precision" = { max_drop = 0.02, min_n = 1 }\n')
     found = compared(slots, "--gates", "g.toml", code=1)
     delta = found["deltas"]["answer.precision"]
     assert (delta["a"], delta["b"]) == (0.5, 0.5)
@@ -264,7 +264,7 @@ def recut(folder: Folder) -> Folder:
     folder.write("gold.jsonl", SIX)
     folder.write("a.jsonl", cut("A", "v1", known=3))
     folder.write("b.jsonl", cut("B", "v2", known=3))
-    folder.write("g.toml", '[gates]\n"retrieval.hit@1" = { max_drop = 0.02 }\n')
+    folder.write("g.toml", '[gates]\n"retrieval.hit@1" = { max_drop = 0.02, min_n = 1 }\n')
     return folder
 
 
@@ -318,7 +318,7 @@ def test_a_gate_that_is_not_judged_is_not_marked_and_does_not_pass(folder: Folde
     folder.write("gold.jsonl", TEN)
     for name in ("a.jsonl", "b.jsonl"):
         folder.write(name, [answered(f"Q{i}") for i in range(10)])
-    folder.write("g.toml", '[gates]\n"retrieval.hit@1" = ">= 0.99"\n')
+    folder.write("g.toml", '[gates]\n"retrieval.hit@1" = { threshold = 0.99, min_n = 1 }\n')
     named = ("compare", "a.jsonl", "b.jsonl", "--gold", "gold.jsonl")
     inline = folder.run(*named, "--gates", "retrieval.hit@1>=0.99")
     assert inline.exit_code == 2
@@ -333,7 +333,7 @@ def test_a_gate_that_is_not_judged_is_not_marked_and_does_not_pass(folder: Folde
 @pytest.mark.parametrize("name", ["md", "comment", "summary"])
 def test_no_p_value_is_called_corrected_that_is_not(lossy: tuple[Folder, str], name: str) -> None:
     folder, allowed = lossy
-    folder.write("g.toml", '[gates]\n"answer.precision" = { max_drop = 0.5 }\n')
+    folder.write("g.toml", '[gates]\n"answer.precision" = { max_drop = 0.5, min_n = 1 }\n')
     named = ("compare", "a.jsonl", "b.jsonl", "--gold", "gold.jsonl", "--profile", "all",
              "-o", f"{name}:out.x")  # fmt: skip
     folder.run(*named)

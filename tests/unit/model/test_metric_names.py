@@ -102,7 +102,7 @@ def test_metrics_on_the_command_line_go_by_old_ids(project: Folder) -> None:
 def test_the_configuration_and_its_waivers_go_by_old_ids(project: Folder) -> None:
     project.write(
         "ragauge.toml",
-        f'metrics = ["{OLD}"]\n[gates]\n"{OLD}" = "<= 0.1"\n'
+        f'metrics = ["{OLD}"]\n[gates]\n"{OLD}" = {{ threshold = 0.1, min_n = 2 }}\n'
         f'[[waivers]]\ngate = "{OLD}"\nreason = "known"\nexpires = 2030-01-01\n',
     )
     done = project.run(
@@ -118,7 +118,7 @@ def test_the_configuration_and_its_waivers_go_by_old_ids(project: Folder) -> Non
 def test_a_waiver_by_an_old_id_covers_a_gate_by_the_new_one(project: Folder) -> None:
     project.write(
         "ragauge.toml",
-        f'[gates]\n"{NEW}" = "<= 0.1"\n'
+        f'[gates]\n"{NEW}" = {{ threshold = 0.1, min_n = 2 }}\n'
         f'[[waivers]]\ngate = "{OLD}"\nreason = "known"\nexpires = 2030-01-01\n',
     )
     (gate,) = verdict(project, "--as-of", "2029-01-01")["gates"]
@@ -137,14 +137,15 @@ def test_saved_scores_are_read_by_new_ids(project: Folder) -> None:
 
 @pytest.mark.parametrize("name", [OLD, NEW])
 def test_saved_scores_are_judged_by_either_id(project: Folder, name: str) -> None:
-    project.write("gates.toml", f'"{name}" = "<= 0.6"\n')
-    for gates in (f"{name}<=0.6", "gates.toml"):
-        (gate,) = verdict(project, "--gates", gates)["gates"]
-        assert (gate["metric"], gate["value"], gate["status"]) == (NEW, 0.5, "pass")
+    project.write("gates.toml", f'"{name}" = {{ threshold = "<= 0.6", min_n = 2 }}\n')
+    (gate,) = verdict(project, "--gates", "gates.toml")["gates"]
+    assert (gate["metric"], gate["value"], gate["status"]) == (NEW, 0.5, "pass")
+    (gate,) = verdict(project, "--gates", f"{name}<=0.6")["gates"]
+    assert (gate["metric"], gate["n"]) == (NEW, 2)
 
 
 def test_saved_scores_are_a_baseline_and_one_side_of_a_comparison(project: Folder) -> None:
-    project.write("gates.toml", f'"{OLD}" = {{ max_drop = 0.1 }}\n')
+    project.write("gates.toml", f'"{OLD}" = {{ max_drop = 0.1, min_n = 2 }}\n')
     arguments = ("score", "gold.jsonl", "trace.jsonl", "--profile", "all", "--full")
     done = project.run(
         *arguments, "--baseline", "old.json", "--gates", "gates.toml", "--format", "json"

@@ -105,7 +105,7 @@ def test_a_saved_value_is_judged_as_it_was_before_rounding(
     gold = folder.write("g.jsonl", GOLD)
     trace = folder.write("t.jsonl", [TRACES[0], wrong, TRACES[2]])
     found = score(gold, trace, profile="all")
-    demand = f"precision={threshold}"
+    demand: dict[str, object] = {"answer.precision": {"threshold": threshold, "min_n": 3}}
     assert gate(found, demand).status == status
     document = to_document(found, gate(found, demand), full=False)
     saved = folder.write("scores.json", msgspec.json.encode(document))
@@ -131,7 +131,8 @@ def test_a_saved_document_gets_the_same_verdict(
 
 def test_the_default_of_a_source_survives_the_file(folder: Folder) -> None:
     """0/0 under ship is judged as in the run: here nothing is unanswerable."""
-    gold, trace = folder.write("g.jsonl", GOLD[:1]), folder.write("t.jsonl", TRACES[:1])
+    gold = folder.write("g.jsonl", [GOLD[0], GOLD[2]])
+    trace = folder.write("t.jsonl", [TRACES[0], TRACES[2]])
     found = score(gold, trace, profile="ship")
     document = to_document(found, gate(found), full=True)
     assert document["metrics"]["refusal.under"]["value"] is None
