@@ -425,7 +425,7 @@ def test_the_baseline_of_the_configuration_is_never_chosen(dated: Store, folder:
     """It is named by its id, and has no tag."""
     folder.write("ragauge.toml", 'baseline = "day-5"\n')
     done = folder.run("runs", "delete", "--older-than", "0h", "--yes")
-    assert "kept day-5: it is the baseline of ragauge.toml" in done.err
+    assert "kept day-5: it is a baseline of ragauge.toml" in done.err
     assert left(dated) == ["day-5", "day-10"]
     folder.write("ragauge.toml", 'baseline = "nothing-stored"\n')
     folder.run("runs", "delete", "--older-than", "0h", "--yes")

@@ -88,8 +88,8 @@ if TYPE_CHECKING:
 def COMMAND(**values: Any) -> int:  # noqa: N802
     """Compare run B with run A, question by question.
 
-    A and B are stored runs (id, tag, `baseline`, `latest`), files of scores, or trace files with
-    --gold.
+    A and B are stored runs (id, tag, `baseline`, `latest`), run files (--save-run, `runs export`,
+    latest:DIR, pinned:DIR), files of scores, or trace files with --gold.
 
     Expected items are recognised by the best rung that works in both runs: chunk id, span of the
     document, quote, document. Metrics of both runs are computed under the same rung.
@@ -206,25 +206,26 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
 @contextmanager
 def _both(asked: CommandOptions) -> Iterator[tuple[StoredRun | Scores, StoredRun | Scores]]:
     """The two runs, as they are named."""
-    from ragauge.compare.common_gold import StoredRun
-    from ragauge.store import runs as run_store
+    from ragauge.cli.named_runs import RunFinder
 
     with ExitStack() as stack:
-        store = None
-        if not all(map(is_file, (asked.a, asked.b))):
-            store = stack.enter_context(asked.store())
+        finder = RunFinder(
+            stack,
+            asked.config,
+            open_store=lambda: stack.enter_context(asked.store()),
+            suite=asked.config.suite or "default",
+        )
         runs: list[StoredRun | Scores] = []
         corpora = asked.corpora or (() if asked.config.corpus is None else (asked.config.corpus,))
         corpus = None  # of two versions the first is that of A
         for number, name in enumerate((asked.a, asked.b)):
             corpus = corpora[number] if number < len(corpora) else corpus
             chunks = (asked.chunks_a, asked.chunks_b)[number]
-            if is_file(name):
+            run = finder.run_in_file(name)
+            if run is None and is_file(name):
                 runs.append(_file(stack, name, chunks, corpus, asked))
-                continue
-            assert store is not None
-            suite = asked.config.suite or "default"
-            runs.append(StoredRun(store, run_store.find_run(store, name, suite=suite)))
+            else:
+                runs.append(finder.source(name) if run is None else run)
         yield runs[0], runs[1]
 
 

@@ -100,7 +100,10 @@ ALLOW_OPTIONS = [
         help="Judge although many traces are about other questions than their gold items.",
     ),
     click.option(
-        "--allow-no-baseline", is_flag=True, help="Leave gates on a drop out: this is the baseline."
+        "--allow-no-baseline",
+        is_flag=True,
+        help="Leave gates on a drop out where no baseline is named, or its folder keeps no run "
+        "yet: this is the first.",
     ),
 ]
 
@@ -157,9 +160,17 @@ COMPARISON_FORMAT_OPTION = click.option(
 )
 BASELINE_OPTION = click.option(
     "--baseline",
+    multiple=True,
     metavar="RUN",
-    help="The live system, for gates on a drop: a stored run (id, tag, `baseline`), or a file from "
-    "`score --full -o FILE.json`.",
+    help="The live system, for gates on a drop: a stored run (id, tag, `baseline`), a file from "
+    "--save-run or `score --full -o FILE.json`, latest:DIR, pinned:DIR, best-of:N, or "
+    "best-of:N:DIR. Repeats: the gates must hold against each.",
+)
+SAVE_RUN_OPTION = click.option(
+    "--save-run",
+    metavar="FILE",
+    help="Also write the run with its hits to FILE.jsonl.gz, which `compare`, `gate` and "
+    "--baseline read.",
 )
 GATE_OPTIONS = [
     click.option(
@@ -390,7 +401,11 @@ class CommandOptions(SimpleNamespace):
         return StoredRun(store, scored_run(store, gold, trace, trace, **settings))
 
     def spare(
-        self, files: Sequence[str], others: Mapping[str, str | None], *, baseline: str | None = None
+        self,
+        files: Sequence[str],
+        others: Mapping[str, str | None],
+        *,
+        baselines: Sequence[str] = (),
     ) -> None:
         """Refuse to write files over what is read; `others` goes from what it is to its name."""
         from ragauge.cli.output import spare_inputs
@@ -400,7 +415,7 @@ class CommandOptions(SimpleNamespace):
             self.config,
             self.config_path,
             gates=getattr(self, "gates", None),
-            baseline=baseline,
+            baselines=baselines,
             store_url=getattr(self, "store_url", None),
             others=others,
         )

@@ -15,6 +15,7 @@ from ragauge.cli.streams import print_text
 if TYPE_CHECKING:
     from ragauge.compare.align import Aligned
     from ragauge.config import Config
+    from ragauge.gates.baselines import GateBaseline
     from ragauge.gates.judge import Tolerance
     from ragauge.model.drilldown import Drilldowns
     from ragauge.model.profile import Profile
@@ -83,7 +84,7 @@ def spare_inputs(
     config_path: str | None,
     *,
     gates: str | None = None,
-    baseline: str | None = None,
+    baselines: Sequence[str] = (),
     store_url: str | None = None,
     others: Mapping[str, str | None],
 ) -> None:
@@ -100,11 +101,12 @@ def spare_inputs(
         **others,
         "configuration": config_path or FILE_NAME,
         "gates file": gates,
-        "baseline": baseline or config.baseline,
         "store": url_of(store_url, config),
     }
     for place, file in enumerate(files):
         spare(file, inputs)
+        for baseline in baselines or config.baselines:
+            spare(file, {"baseline": baseline})
         spare_outputs(file, files[:place])
 
 
@@ -240,22 +242,20 @@ def judged(
     *,
     allowed: Tolerance,
     as_of: str | None,
-    baseline: Scores | None = None,
-    beside: Scores | None = None,
+    baselines: Sequence[GateBaseline] = (),
 ) -> Verdict:
     """Judge scores by gates, with the waivers of the configuration."""
-    from ragauge.gates.judge import judge
+    from ragauge.gates.baselines import judge_against
 
-    return judge(
+    return judge_against(
         scores,
         gates,
+        baselines,
         source_rules=profile.follows_source,
         whole_grid=profile.join.grid == "complete",
         tolerance=allowed,
         waivers=config.waivers,
         today=day(as_of, needed=bool(config.waivers)),
-        baseline=baseline,
-        beside=beside,
     )
 
 
@@ -274,6 +274,7 @@ def judged_drops(
     from msgspec.structs import replace
 
     from ragauge import registry
+    from ragauge.gates.baselines import GateBaseline
 
     scores = aligned.b
     profile = registry.profile(scores.profile)
@@ -293,8 +294,9 @@ def judged_drops(
         return [], None
     waivers = tuple(waiver for waiver in config.waivers if any(map(waiver.covers, drops)))
     config = replace(config, waivers=waivers)
+    baselines = [GateBaseline(scores=aligned.a)]
     return drops, judged(
-        scores, profile, drops, config, allowed=allowed, as_of=as_of, baseline=aligned.a
+        scores, profile, drops, config, allowed=allowed, as_of=as_of, baselines=baselines
     )
 
 

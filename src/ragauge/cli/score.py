@@ -15,6 +15,7 @@ from ragauge.cli.options import (
     FIELD_OPTIONS,
     FORMAT_OPTION,
     GATE_OPTIONS,
+    SAVE_RUN_OPTION,
     embedding,
     finite,
     gates_from,
@@ -109,11 +110,12 @@ def _one(
     help="Store the run: sqlite:///FILE or postgresql://... (without a URL: the store of "
     "ragauge.toml, else sqlite:///ragauge.db).",
 )
+@SAVE_RUN_OPTION
 @click.option(
     "--run-id",
     metavar="ID",
     callback=new_id,
-    help="How the stored run is called (default: by time).",
+    help="How the stored or saved run is called (default: by time).",
 )
 @click.option("--suite", metavar="NAME", help="The suite that a stored run belongs to.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag the stored run. Repeats.")
@@ -199,13 +201,14 @@ def COMMAND(  # noqa: N802
     allow_other_questions: bool,
     workers: int | None,
     chunks: str | None,
-    baseline: str | None,
+    baseline: tuple[str, ...],
     citation_mode: CitationMode | None,
     relevance_level: float | None,
     ignore_case: bool,
     min_n: int | None,
     intervals: bool,
     store_url: str | None,
+    save_run: str | None,
     run_id: str | None,
     suite: str | None,
     tags: tuple[str, ...],
@@ -233,11 +236,11 @@ def COMMAND(  # noqa: N802
     gold = _one("gold", "--gold", gold, files[0] if files else None, config.gold)
     trace = _one("trace", "--trace", trace, files[1] if len(files) > 1 else None, config.trace)
     spare_inputs(
-        output_files(outputs),
+        [*output_files(outputs), *([] if save_run is None else [save_run])],
         config,
         config_path,
         gates=gates,
-        baseline=baseline,
+        baselines=baseline,
         store_url=store_url,
         others={
             "gold set": gold,
@@ -270,12 +273,18 @@ def COMMAND(  # noqa: N802
     )
 
     request = StoreRequest(
-        url=store_url, run_id=run_id, suite=suite, tags=tags, snapshot=snapshot, commit=commit
+        url=store_url,
+        save_run=save_run,
+        run_id=run_id,
+        suite=suite,
+        tags=tags,
+        snapshot=snapshot,
+        commit=commit,
     )
     embedder = embedding(embed, embed_cache, tolerance, config)
     with destination_of(request, config, reports) as destination:
-        destination.find_baseline(baseline)
-        for_comparison = full or baseline is not None or destination.stores
+        destination.find_baselines(baseline, allow_none=allow_no_baseline)
+        for_comparison = full or bool(baseline) or destination.stores
         with score.opened_inputs(
             gold,
             trace,
@@ -311,7 +320,6 @@ def COMMAND(  # noqa: N802
             destination.take(scored)
             scores = scored.scores
             del scored  # it holds the gold set and the sums, which no report needs
-        against = destination.baseline()
         allowed = Tolerance(
             missing=allow_missing,
             errored=allow_errored,
@@ -331,7 +339,6 @@ def COMMAND(  # noqa: N802
             outputs=outputs,
             full=full,
             raw_csv=raw_csv,
-            baseline=against.baseline,
-            beside=against.beside,
+            baselines=destination.gate_baselines(scores, chosen_gates),
             details=destination.details(scores, CorpusOption.of(corpus, config)),
         )

@@ -137,6 +137,7 @@ def _judge_drop(
         max_drop=gate.threshold,
         whole_grid=whole_grid,
         tolerated=tolerance.gaps,
+        chosen_from=gate.chosen_from,
     )
     if drop.value is None:
         result = _undefined(gate, drop.n, drop.code or "incomparable", drop.reason)
