@@ -253,9 +253,7 @@ def test_the_best_run_is_chosen_for_each_metric(
     assert mrr["value"] == 0.5
 
 
-def test_without_a_kept_run_there_is_no_verdict_but_for_the_first(
-    base: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_kept_run_there_is_no_verdict_but_for_the_first(base: Folder) -> None:
     """--allow-no-baseline is for a folder that keeps nothing at all, and for no other."""
     done = score(base, traces("v1"), *ALL_THREE)
     assert (done.exit_code, done.problems[0].code) == (4, "no-baseline"), done.err

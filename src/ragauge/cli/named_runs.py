@@ -58,7 +58,7 @@ class RunFinder:
         self.suite = suite
         self._store = store
         self._open_store = open_store or (lambda: stack.enter_context(the_store(None, config)))
-        self._files: dict[Path, StoredRun] = {}
+        self._files: dict[str, StoredRun] = {}
 
     @property
     def store(self) -> Store:
@@ -96,17 +96,24 @@ class RunFinder:
         return None if file is None else self._loaded(file)
 
     def _loaded(self, file: RunFile) -> StoredRun:
-        """A run file as a stored run, in a store of its own that is gone at the end."""
+        """A run file as a stored run, in a store that is gone at the end.
+
+        All share one store, but for files that hold different runs under one id.
+        """
+        from hashlib import sha256
+
         from ragauge.compare.common_gold import StoredRun
         from ragauge.store.export import import_run
 
-        path = file.path.resolve()
-        if path not in self._files:
-            store = self.stack.enter_context(temporary_store())
+        digest = sha256(file.path.read_bytes()).hexdigest()  # the pinned run is often a kept one
+        if digest not in self._files:
+            stores = [loaded.store for loaded in self._files.values()]
+            free = (store for store in stores if store.run(file.run.run_id) is None)
+            store = next(free, None) or self.stack.enter_context(temporary_store())
             run = store.run(import_run(store, str(file.path)).run_id)
             assert run is not None, "it was imported a moment ago"
-            self._files[path] = StoredRun(store, run)
-        return self._files[path]
+            self._files[digest] = StoredRun(store, run)
+        return self._files[digest]
 
     def baselines(
         self, names: Sequence[str], *, run: RunRecord | None = None, allow_none: bool = False
