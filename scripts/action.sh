@@ -153,7 +153,7 @@ post_comment() { # body marker
     echo "::notice title=ragauge::no comment: this run belongs to no pull request"
     return 0
   fi
-  if [[ -z $comment_token ]] || ! command -v gh >/dev/null; then
+  if [[ -z $token ]] || ! command -v gh >/dev/null; then
     echo "::warning title=ragauge::no comment: it takes github-token, and gh on the path"
     return 0
   fi
@@ -176,7 +176,7 @@ post_comment() { # body marker
 gh_quiet() { # file for its output, arguments of gh api
   local file="$1"
   shift
-  GH_TOKEN="$comment_token" gh api "$@" >"$file"
+  GH_TOKEN="$token" gh api "$@" >"$file"
 }
 
 check_inputs() { # before anything runs: what is wrong with the workflow
@@ -185,42 +185,102 @@ check_inputs() { # before anything runs: what is wrong with the workflow
   is_true summary "${INPUT_SUMMARY:-}" || true
   is_true comment "${INPUT_COMMENT:-}" || true
   is_true allow-no-baseline "${INPUT_ALLOW_NO_BASELINE:-}" || true
+  is_true pin "${INPUT_PIN:-}" || true
+  [[ ${INPUT_BEST_OF:-0} =~ ^(0|[1-9][0-9]{0,2})$ ]] || fail "best-of must be a number, up to 999"
+  [[ ${INPUT_KEEP_LAST:-20} =~ ^[1-9][0-9]{0,2}$ ]] || fail "keep-last must be a number from 1 to 999"
+  [[ ${INPUT_RUNS_BRANCH:-x} =~ ^[0-9A-Za-z][0-9A-Za-z._/-]*$ && ${INPUT_RUNS_BRANCH:-} != *..* ]] ||
+    fail "runs-branch is no name of a branch"
+  if [[ -z ${INPUT_RUNS_BRANCH:-} ]]; then
+    [[ -z ${INPUT_KEEP_RUN:-} ]] || fail "keep-run needs runs-branch"
+    if is_true allow-no-baseline "${INPUT_ALLOW_NO_BASELINE:-}"; then
+      fail "allow-no-baseline needs runs-branch: a file that is not there does not tell whether there ever was one"
+    fi
+  fi
   [[ ${INPUT_COMMENT_NAME:-ragauge} =~ $hyphened ]] ||
     fail "comment-name takes letters, digits, dots and single hyphens"
   [[ ${INPUT_PULL_REQUEST:-1} =~ ^[1-9][0-9]*$ ]] || fail "pull-request must be a number"
   case "${INPUT_FAIL_ON:-}" in
     "") ;;
-    regression | loss) [[ -n ${INPUT_BASELINE:-} ]] || fail "fail-on needs a baseline to compare with" ;;
+    regression | loss) [[ -n ${INPUT_BASELINE:-}${INPUT_RUNS_BRANCH:-} ]] || fail "fail-on needs a baseline to compare with" ;;
     *) fail "fail-on must be regression or loss" ;;
   esac
 }
 
+# What runs of the main branch are kept in their branch, and where. Without the branch there never was
+# one; a branch without runs, or one that cannot be read, is an error, whatever allow-no-baseline says.
+fetch_runs() { # folder: sets `kept` to it, or to nothing
+  local code=0
+  kept=""
+  [[ -n ${INPUT_RUNS_BRANCH:-} ]] || return 0
+  RAGAUGE_GIT_TOKEN="$token" muted bash "${GITHUB_ACTION_PATH:?}/scripts/kept_runs.sh" fetch \
+    "${INPUT_RUNS_REPOSITORY:?}" "$INPUT_RUNS_BRANCH" "$1" || code=$?
+  case "$code" in
+    0) kept="$1" ;;
+    9)
+      if ! is_true allow-no-baseline "${INPUT_ALLOW_NO_BASELINE:-}"; then
+        echo "::error title=ragauge::there is no branch $INPUT_RUNS_BRANCH yet: keep a run of the main branch first, or say allow-no-baseline for the first one"
+        kept="$1" # which ragauge will find empty: not evaluable
+        return 0
+      fi
+      echo "::warning title=ragauge::there is no branch $INPUT_RUNS_BRANCH yet: gates on a drop${INPUT_FAIL_ON:+ and fail-on} are left out until a run of the main branch is kept"
+      ;;
+    *) fail "the runs in the branch $INPUT_RUNS_BRANCH could not be read; the log says why" ;;
+  esac
+}
+
+keep_run() {
+  local code=0
+  check_inputs
+  case "${GITHUB_EVENT_NAME:-}" in
+    pull_request*) fail "a run of a pull request is no baseline: keep those of the main branch" ;;
+  esac
+  cd -- "${INPUT_WORKING_DIRECTORY:-.}" 2>/dev/null || fail "there is no folder as working-directory names it"
+  [[ -f $INPUT_KEEP_RUN ]] || fail "there is no file as keep-run names it"
+  set -- "${INPUT_RUNS_REPOSITORY:?}" "$INPUT_RUNS_BRANCH" "$INPUT_KEEP_RUN" "${INPUT_KEEP_LAST:-20}"
+  if is_true pin "${INPUT_PIN:-}"; then set -- "$@" --pin; fi
+  RAGAUGE_COMMAND="$(find_ragauge)" RAGAUGE_GIT_TOKEN="$token" \
+    muted bash "${GITHUB_ACTION_PATH:?}/scripts/kept_runs.sh" keep "$@" || code=$?
+  if [[ $code != 0 ]]; then
+    echo "::error title=ragauge::the run was not kept; the log says why"
+    return "$code"
+  fi
+  echo "::notice title=ragauge::the run was kept in the branch $INPUT_RUNS_BRANCH"
+}
+
 run_ragauge() {
-  local marker ragauge code scored=0 compared=0 line
-  local baseline="${INPUT_BASELINE:-}" scores="${INPUT_SCORES:-ragauge-scores.json}"
+  local marker ragauge code scored=0 compared=0 line base="" head copies=0
+  local scores="${INPUT_SCORES:-ragauge-scores.json}" run="${INPUT_RUN_FILE:-ragauge-run.jsonl.gz}"
   local -a scoring comparing
   check_inputs
   cd -- "${INPUT_WORKING_DIRECTORY:-.}" 2>/dev/null || fail "there is no folder as working-directory names it"
-  comment_token="${GH_TOKEN:-}"
-  unset GH_TOKEN # only `gh` needs it
   work="$(mktemp -d "${RUNNER_TEMP:-/tmp}/ragauge.XXXXXX")"
   ragauge="$(find_ragauge)"
   marker="<!-- ragauge:${INPUT_COMMENT_NAME:-ragauge} -->"
 
-  scoring=(score --full -o "json:$scores" -o "summary:$work/summary.md"
+  scoring=(score --full -o "json:$scores" "--save-run=$run" -o "summary:$work/summary.md"
     -o "comment:$work/comment.md" -o "github:$work/annotations.txt")
   comparing=(compare -o "summary:$work/compared.md" -o "comment:$work/compared-comment.md"
     -o "github:$work/compared.txt")
-  if [[ -n $baseline && ! -f $baseline ]] &&
-    is_true allow-no-baseline "${INPUT_ALLOW_NO_BASELINE:-}"; then
-    echo "::notice title=ragauge::there is no baseline yet: gates on a drop${INPUT_FAIL_ON:+ and fail-on} are left out"
-    baseline=""
+  fetch_runs "$work/kept"
+  if [[ -n $kept ]]; then
+    base="latest:$kept"
+    scoring+=("--baseline=$base" "--baseline=pinned:$kept")
+    [[ ${INPUT_BEST_OF:-0} == 0 ]] || scoring+=("--baseline=best-of:$INPUT_BEST_OF:$kept")
+  elif [[ -n ${INPUT_RUNS_BRANCH:-} ]]; then
     scoring+=(--allow-no-baseline)
   fi
-  if [[ -f $baseline && $baseline -ef $scores ]]; then # it is compared as it was before this run
-    cp -- "$baseline" "$work/baseline.json"
-    baseline="$work/baseline.json"
-  fi
+  while IFS= read -r line || [[ -n $line ]]; do
+    line="${line%$'\r'}"
+    [[ -n $line ]] || continue
+    if [[ -f $line && ($line -ef $scores || $line -ef $run) ]]; then # compared as it was before this run
+      copies=$((copies + 1))
+      mkdir -p "$work/copy$copies"
+      cp -- "$line" "$work/copy$copies/"
+      line="$work/copy$copies/${line##*/}"
+    fi
+    scoring+=("--baseline=$line")
+    [[ -n $base || $line == best-of:* ]] || base="$line"
+  done <<<"${INPUT_BASELINE:-}"
   if [[ -n ${INPUT_GATES:-} ]]; then
     scoring+=("--gates=$INPUT_GATES") # which judges drops, too
     [[ -f $INPUT_GATES ]] && comparing+=("--gates=$INPUT_GATES")
@@ -232,7 +292,6 @@ run_ragauge() {
   [[ -n ${INPUT_GOLD:-} ]] && scoring+=("--gold=$INPUT_GOLD")
   [[ -n ${INPUT_TRACE:-} ]] && scoring+=("--trace=$INPUT_TRACE")
   [[ -n ${INPUT_PROFILE:-} ]] && scoring+=("--profile=$INPUT_PROFILE")
-  [[ -n $baseline ]] && scoring+=("--baseline=$baseline")
   [[ -n ${INPUT_JUNIT_REPORT:-} ]] && scoring+=(-o "junit:$INPUT_JUNIT_REPORT")
   [[ -n ${INPUT_HTML_REPORT:-} ]] && scoring+=(-o "html:$INPUT_HTML_REPORT")
   [[ -n ${INPUT_FAIL_ON:-} ]] && comparing+=("--fail-on=$INPUT_FAIL_ON")
@@ -242,8 +301,10 @@ run_ragauge() {
   done <<<"${INPUT_ARGS:-}"
 
   muted "$ragauge" "${scoring[@]}" || scored=$?
-  if [[ -n $baseline && -f $work/summary.md ]]; then
-    muted "$ragauge" "${comparing[@]}" -- "$baseline" "$scores" || compared=$?
+  head="$run"
+  [[ $base == *.json ]] && head="$scores" # scores have no hits, and are compared with scores
+  if [[ -n $base && -f $work/summary.md ]]; then
+    muted "$ragauge" "${comparing[@]}" -- "$base" "$head" || compared=$?
     case "$compared" in
       0 | 1 | 4 | 5) ;;
       *) rm -f -- "$work"/compared* ;; # what is there may be half of it
@@ -252,7 +313,7 @@ run_ragauge() {
   code="$scored" # the run itself goes before the comparison
   [[ $code == 0 ]] && code="$compared"
 
-  report_outputs "$code" "$scores"
+  report_outputs "$code" "$scores" "$run"
   if is_true annotations "${INPUT_ANNOTATIONS:-true}"; then
     annotate "$scored" "$compared"
   fi
@@ -266,14 +327,16 @@ run_ragauge() {
   return "$code"
 }
 
-report_outputs() { # exit code, file of scores
-  local scores="" junit="" html="" decided=""
+report_outputs() { # exit code, file of scores, file of the run
+  local scores="" run="" junit="" html="" decided=""
   if [[ -f $work/summary.md ]]; then # then all files of this run were written
+    [[ $1 == 5 ]] || run="$3" # of nothing no run is saved
     scores="$2" junit="${INPUT_JUNIT_REPORT:-}" html="${INPUT_HTML_REPORT:-}"
   fi
   [[ -n ${INPUT_FAIL_ON:-} && -f $work/compared.md ]] && decided=yes
   output verdict "$(verdict_of "$1" "$scores" "$decided")"
   output exit-code "$1"
+  output run-file "$(seen_from_workspace "$run")"
   output scores "$(seen_from_workspace "$scores")"
   output junit-report "$(seen_from_workspace "$junit")"
   output html-report "$(seen_from_workspace "$html")"
@@ -331,8 +394,10 @@ write_pages() { # exit code of the scores, exit code of the comparison, marker
   mv -- "$work/body.new" "$work/body.md"
 }
 
+token="${GH_TOKEN:-}" # only `gh` and git are given it
+unset GH_TOKEN
 case "${1:-}" in
   install) install_ragauge ;;
-  run) run_ragauge ;;
+  run) if [[ -n ${INPUT_KEEP_RUN:-} ]]; then keep_run; else run_ragauge; fi ;;
   *) fail "action.sh takes install or run" ;;
 esac

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from ragauge.errors import Place, Problem, RagaugeError
 from ragauge.files.toml_lines import TomlKey, line_of_fault, line_of_key
 from ragauge.formats.field_map import FieldMaps, field_maps
+from ragauge.model.baseline_name import parse_baseline_name
 from ragauge.model.options import CitationMode, Options, RefusalLanguage, RefusalRule
 from ragauge.model.semantic import Bands
 from ragauge.model.verdict import Waiver
@@ -55,7 +56,7 @@ class _Written(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     citation: CitationRule = CitationRule()
     chunks: str | None = None
     corpus: str | None = None
-    baseline: str | None = None
+    baseline: str | tuple[str, ...] | None = None
     relevance_level: float = 1
     ignore_case: bool = False
     min_n: Annotated[int, Meta(ge=1)] = 5
@@ -76,6 +77,13 @@ class Config(_Written, frozen=True, kw_only=True, dict=True):
     """The settings of a project; `origin` is the file that they were read from."""
 
     origin: str = FILE_NAME
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """The baselines that gates on a drop are judged against."""
+        if self.baseline is None or isinstance(self.baseline, str):
+            return () if self.baseline is None else (self.baseline,)
+        return self.baseline
 
     @property
     def options(self) -> Options:
@@ -189,8 +197,10 @@ def load_config(path: Path) -> Config:
         key: _beside(base, settings[key])
         for key in ("gold", "trace", "chunks", "corpus", "runs_dir")
     }
-    if written.baseline is not None and (base / written.baseline).exists():
-        paths["baseline"] = str(base / written.baseline)  # else it is the name of a stored run
+    config = Config(**{**settings, **paths}, origin=file.name)
+    baselines = tuple(_baseline(base, name) for name in config.baselines)
+    several = isinstance(written.baseline, tuple)
+    settings["baseline"] = baselines if several else next(iter(baselines), None)
     if written.embed_cache != "none":
         paths["embed_cache"] = _beside(base, written.embed_cache)
     paths["store"] = _store(base, written.store)
@@ -275,11 +285,13 @@ def located(error: RagaugeError, config: Config, arguments: Sequence[str] = ()) 
 def _named(config: Config) -> Iterator[tuple[TomlKey, str]]:
     """The settings that name something outside of the file."""
     for key in (
-        "profile", "dialect", "gold", "trace", "chunks", "corpus", "baseline", "store", "target",
+        "profile", "dialect", "gold", "trace", "chunks", "corpus", "store", "target",
         "suite", "runs_dir", "embed_cache",
     ):  # fmt: skip
         if value := getattr(config, key):
             yield (key,), value
+    for name in config.baselines:
+        yield ("baseline",), name
     for number, metric in enumerate(config.metrics):
         yield ("metrics", number), metric
     for number, waiver in enumerate(config.waivers):
@@ -293,6 +305,16 @@ def _named(config: Config) -> Iterator[tuple[TomlKey, str]]:
 
 def _beside(base: Path, name: str | None) -> str | None:
     return None if name is None else str(base / name)
+
+
+def _baseline(base: Path, text: str) -> str:
+    """A baseline with its file or folder seen from the configuration; else a stored run."""
+    if text in ("", "-"):
+        raise RagaugeError.of("bad-config", "a baseline has no name", hint="name a run or a file")
+    name = parse_baseline_name(text)
+    if name.folder is not None:
+        return name.in_folder(str(base / name.folder))
+    return str(base / text) if name.kind == "run" and (base / text).exists() else text
 
 
 def _store(base: Path, url: str | None) -> str | None:

@@ -32,6 +32,7 @@ from ragauge.model.scores import QuestionResult, Scores
 from ragauge.model.scores_document import rounded
 from ragauge.model.verdict import Gate, Verdict, Waiver
 from ragauge.scoring import score
+from ragauge.store.run_files import read_run_file
 from ragauge.text import plain
 from ragauge.trust.consent import require
 from ragauge.trust.needs import needs_of_embedder
@@ -109,8 +110,9 @@ class Scorer:
                     f"or set `{name}` in {FILE_NAME}",
                 )
         baseline = settings.baseline
-        if baseline is None and config.baseline is not None and Path(config.baseline).is_file():
-            baseline = config.baseline
+        if baseline is None:  # tests read files of scores only
+            names = [name for name in config.baselines if Path(name).is_file()]
+            baseline = next((name for name in names if read_run_file(name) is None), None)
         chosen = {
             name: value
             for name in ("citation_mode", "relevance_level", "ignore_case", "min_n")

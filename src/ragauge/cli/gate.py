@@ -21,15 +21,14 @@ from ragauge.cli.options import (
 from ragauge.cli.output import OUTPUT_OPTIONS, asked_reports, conclude, output_files
 from ragauge.cli.store_options import (
     STORE_OPTION,
-    BaselineScores,
     CorpusOption,
-    against,
     details_in,
     is_file,
 )
 from ragauge.cli.streams import print_json, print_lines
 
 if TYPE_CHECKING:
+    from ragauge.gates.baselines import GateBaseline
     from ragauge.gates.self_test import SelfTest
     from ragauge.model.scores import Scores
     from ragauge.model.verdict import Gate
@@ -47,37 +46,49 @@ if TYPE_CHECKING:
 )
 @options(ALLOW_OPTIONS)
 def COMMAND(**values: Any) -> int:  # noqa: N802
-    """Judge a stored RUN, or SCORES from `ragauge score --full -o FILE.json`, without scoring."""
+    """Judge a run without scoring: a stored RUN, a file of --save-run, or SCORES.
+
+    SCORES are from `ragauge score --full -o FILE.json`; they hold no hits.
+    """
     import msgspec
 
     from ragauge import registry
-    from ragauge.model import scores_document
+    from ragauge.cli.named_runs import RunFinder, gate_baselines
+    from ragauge.compare.common_gold import StoredRun
+    from ragauge.gates import baselines as gating
+    from ragauge.model.baseline_name import parse_baseline_name
     from ragauge.store import runs as run_store
 
     asked = CommandOptions(**values)
     name, config, outputs = asked.name, asked.config, asked.outputs
-    asked.spare(output_files(outputs), {"scores": name}, baseline=asked.baseline)
+    asked.spare(output_files(outputs), {"scores": name}, baselines=asked.baseline)
     with ExitStack() as stack:
         store = run = None
-        if is_file(name):
-            if asked.baseline is not None and not is_file(asked.baseline):
+        finder = RunFinder(stack, config, open_store=lambda: stack.enter_context(asked.store()))
+        for baseline in asked.baseline:
+            if parse_baseline_name(baseline).folder is None and not is_file(baseline):
                 permit_store(config)  # before the scores are read
-            scores = scores_document.load_scores(name)
-        else:
-            store = stack.enter_context(asked.store())
-            run = run_store.find_run(store, name)
+        source = finder.source(name)
+        if isinstance(source, StoredRun):
+            store, run = source.store, source.record
             scores = run_store.run_scores(store, run)
+            finder.suite = run.suite
+        else:
+            scores = source
         profile = registry.profile(scores.profile)
         judged_by = asked.all_gates(profile, scores.k)
         if not judged_by:
             raise click.UsageError("there are no gates: give --gates, or set them in ragauge.toml")
         plain = msgspec.structs.replace(profile, reports={})
         reports = [] if asked.self_test else asked_reports(asked.format_name, outputs, plain)
-        live = BaselineScores()
+        baselines: list[GateBaseline] = []
         if asked.baseline or any(gate.is_drop for gate in judged_by):
-            live = against(asked.baseline, config, store, run)
+            named = finder.baselines(asked.baseline, run=run, allow_none=asked.allow_no_baseline)
+            compared = source if isinstance(source, StoredRun) else None
+            baselines = gate_baselines(named, scores, compared, judged_by)
         if asked.self_test:
-            return _self_test(live.beside or scores, judged_by, live.baseline, asked)
+            first = baselines[0] if baselines else gating.GateBaseline(scores=None)
+            return _self_test(first.beside or scores, judged_by, first.scores, asked)
         return conclude(
             scores,
             plain,
@@ -90,8 +101,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
             outputs=outputs,
             full=False,
             raw_csv=asked.raw_csv,
-            baseline=live.baseline,
-            beside=live.beside,
+            baselines=baselines,
             details=details_in(stack, reports, store, run, scores, CorpusOption.of(None, config)),
         )
 

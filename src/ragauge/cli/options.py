@@ -120,7 +120,10 @@ ALLOW_OPTIONS = [
         help="Judge drops although less than 90 % of the baseline's questions can be compared.",
     ),
     click.option(
-        "--allow-no-baseline", is_flag=True, help="Leave gates on a drop out: this is the baseline."
+        "--allow-no-baseline",
+        is_flag=True,
+        help="Leave gates on a drop out where no baseline is named, or its folder keeps no run "
+        "yet: this is the first.",
     ),
 ]
 
@@ -177,9 +180,17 @@ COMPARISON_FORMAT_OPTION = click.option(
 )
 BASELINE_OPTION = click.option(
     "--baseline",
+    multiple=True,
     metavar="RUN",
-    help="The live system, for gates on a drop: a stored run (id, tag, `baseline`), or a file from "
-    "`score --full -o FILE.json`.",
+    help="The live system, for gates on a drop: a stored run (id, tag, `baseline`), a file from "
+    "--save-run or `score --full -o FILE.json`, latest:DIR, pinned:DIR, best-of:N, or "
+    "best-of:N:DIR. Repeats: the gates must hold against each.",
+)
+SAVE_RUN_OPTION = click.option(
+    "--save-run",
+    metavar="FILE",
+    help="Also write the run with its hits to FILE.jsonl.gz, which `compare`, `gate` and "
+    "--baseline read.",
 )
 _STRICTNESS = "ragauge.strictness"
 """What a command shall not let pass, by the name of its option, in the `meta` of its context."""
@@ -460,7 +471,11 @@ class CommandOptions(SimpleNamespace):
         return StoredRun(store, scored_run(store, gold, trace, trace, **settings))
 
     def spare(
-        self, files: Sequence[str], others: Mapping[str, str | None], *, baseline: str | None = None
+        self,
+        files: Sequence[str],
+        others: Mapping[str, str | None],
+        *,
+        baselines: Sequence[str] = (),
     ) -> None:
         """Refuse to write files over what is read; `others` goes from what it is to its name."""
         from ragauge.cli.output import spare_inputs
@@ -470,7 +485,7 @@ class CommandOptions(SimpleNamespace):
             self.config,
             self.config_path,
             gates=getattr(self, "gates", None),
-            baseline=baseline,
+            baselines=baselines,
             store_url=getattr(self, "store_url", None),
             others=others,
         )

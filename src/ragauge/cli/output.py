@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ragauge.compare.align import Aligned
     from ragauge.config import Config
+    from ragauge.gates.baselines import GateBaseline
     from ragauge.gates.judge import Tolerance
     from ragauge.model.drilldown import Drilldowns
     from ragauge.model.profile import Profile
@@ -86,7 +87,7 @@ def spare_inputs(
     config_path: str | None,
     *,
     gates: str | None = None,
-    baseline: str | None = None,
+    baselines: Sequence[str] = (),
     store_url: str | None = None,
     others: Mapping[str, str | None],
 ) -> None:
@@ -103,11 +104,12 @@ def spare_inputs(
         **others,
         "configuration": config_path or FILE_NAME,
         "gates file": gates,
-        "baseline": baseline or config.baseline,
         "store": url_of(store_url, config),
     }
     for place, file in enumerate(files):
         spare(file, inputs)
+        for baseline in baselines or config.baselines:
+            spare(file, {"baseline": baseline})
         spare_outputs(file, files[:place])
 
 
@@ -275,8 +277,7 @@ def judged(
     allowed: Tolerance,
     as_of: str | None,
     runs: Sequence[RunRecord | str | None] = (),
-    baseline: Scores | None = None,
-    beside: Scores | None = None,
+    baselines: Sequence[GateBaseline] = (),
 ) -> Verdict:
     """Judge scores by gates, with the waivers of the configuration.
 
@@ -284,23 +285,22 @@ def judged(
     """
     from msgspec.structs import replace
 
-    from ragauge.gates.judge import judge
+    from ragauge.gates.baselines import judge_against
 
     if runs and is_partial(runs[0]):
         allowed = replace(allowed, fewer_questions=True)
     today = day(as_of, needed=bool(config.waivers))
     if as_of is not None and config.waivers:
         refuse_past(today, runs)
-    return judge(
+    return judge_against(
         scores,
         gates,
+        baselines,
         source_rules=profile.follows_source,
         whole_grid=profile.join.grid == "complete",
         tolerance=allowed,
         waivers=config.waivers,
         today=today,
-        baseline=baseline,
-        beside=beside,
         fail_on_review=is_strict("fail_on_review"),
     )
 
@@ -321,6 +321,7 @@ def judged_drops(
     from msgspec.structs import replace
 
     from ragauge import registry
+    from ragauge.gates.baselines import GateBaseline
 
     scores = aligned.b
     profile = registry.profile(scores.profile)
@@ -345,6 +346,7 @@ def judged_drops(
         return [], None
     waivers = tuple(waiver for waiver in config.waivers if any(map(waiver.covers, drops)))
     config = replace(config, waivers=waivers)
+    baselines = [GateBaseline(scores=aligned.a)]
     return drops, judged(
         scores,
         profile,
@@ -353,7 +355,7 @@ def judged_drops(
         allowed=allowed,
         as_of=as_of,
         runs=runs,
-        baseline=aligned.a,
+        baselines=baselines,
     )
 
 

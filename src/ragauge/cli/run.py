@@ -19,6 +19,7 @@ from ragauge.cli.options import (
     GATE_OPTIONS,
     GOLD_FIELD_OPTION,
     PATIENCE_OPTIONS,
+    SAVE_RUN_OPTION,
     STAGE_OPTION,
     CommandOptions,
     embedding,
@@ -37,10 +38,10 @@ from ragauge.cli.output import OUTPUT_OPTIONS, asked_reports, conclude, output_f
 from ragauge.cli.store_options import (
     STORE_OPTION,
     CorpusOption,
-    against,
     checkout_facts,
     details_in,
     new_id,
+    refuse_run_file_name,
 )
 from ragauge.cli.streams import show_progress
 from ragauge.model.metric_names import MAX_K
@@ -152,7 +153,7 @@ def progress_line(progress: Progress) -> str:
 @click.option("--profile", metavar="NAME", help="As for `score` (default: by the gold set).")
 @options(EMBED_OPTIONS)
 @options(GATE_OPTIONS)
-@options([STAGE_OPTION, BASELINE_OPTION, FORMAT_OPTION, STORE_OPTION])
+@options([STAGE_OPTION, BASELINE_OPTION, FORMAT_OPTION, STORE_OPTION, SAVE_RUN_OPTION])
 @click.option(
     "--run-id", metavar="ID", callback=new_id, help="How the run is called (default: by time)."
 )
@@ -222,8 +223,10 @@ def _plan(options: CommandOptions) -> _Plan:
     from ragauge.run.ask import Limits
 
     config = options.config
+    if options.save_run is not None:
+        refuse_run_file_name(options.save_run)
     options.spare(
-        output_files(options.outputs),
+        [*output_files(options.outputs), *([options.save_run] if options.save_run else [])],
         {
             "gold set": options.gold or config.gold,
             "list of chunks": options.configured("chunks"),
@@ -231,7 +234,7 @@ def _plan(options: CommandOptions) -> _Plan:
             "snapshot": options.snapshot,
             "cache of vectors": options.configured("embed_cache"),
         },
-        baseline=options.baseline,
+        baselines=options.baseline,
     )
     limits = Limits(
         concurrency=options.concurrency,
@@ -370,6 +373,8 @@ def _ask(store: Store, begun: Resumed, target: Target, plan: _Plan) -> _Answered
 def _judge(stack: ExitStack, store: Store, answered: _Answered, scores: Scores, plan: _Plan) -> int:
     """Say what was stored, print the reports, and give the exit code."""
     from ragauge import registry
+    from ragauge.cli.named_runs import RunFinder, gate_baselines
+    from ragauge.compare.common_gold import StoredRun
     from ragauge.model.phrases import count
     from ragauge.store import runs as run_store
 
@@ -380,13 +385,22 @@ def _judge(stack: ExitStack, store: Store, answered: _Answered, scores: Scores, 
     stored = f"stored {count(scores.tally.traces, 'result')} as {run_id} in {store.name}"
     say(f"{stored}{of_them_errors(scores.tally.errored, scores.errors)}")
     finished = run_store.find_run(store, run_id)
-    live = against(options.baseline, config, store, finished)
+    if options.save_run is not None:
+        from ragauge.store.run_files import write_run_file
+
+        write_run_file(store, finished, options.save_run)
+        say(f"saved the run {run_id} to {options.save_run}")
     profile = registry.profile(scores.profile)
+    gates = options.all_gates(profile, scores.k)
+    finder = RunFinder(stack, config, store=store, suite=finished.suite)
+    allow_none = options.allow_no_baseline
+    named = finder.baselines(options.baseline, run=finished, allow_none=allow_none)
+    baselines = gate_baselines(named, scores, StoredRun(store, finished), gates)
     texts = CorpusOption.of(answered.asked.corpus, config)
     return conclude(
         scores,
         profile,
-        options.all_gates(profile, scores.k),
+        gates,
         config,
         allowed=options.tolerance,
         as_of=options.as_of,
@@ -395,8 +409,7 @@ def _judge(stack: ExitStack, store: Store, answered: _Answered, scores: Scores, 
         outputs=options.outputs,
         full=options.full,
         raw_csv=options.raw_csv,
-        baseline=live.baseline,
-        beside=live.beside,
+        baselines=baselines,
         details=details_in(stack, plan.reports, store, finished, scores, texts),
     )
 

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ragauge.cli.options import CommandOptions, options, say, screen, whole_number
-from ragauge.cli.store_options import ANY_FORMAT, CONFIG_OPTION, STORE_OPTION, is_file, new_id
+from ragauge.cli.store_options import (
+    ANY_FORMAT,
+    CONFIG_OPTION,
+    STORE_OPTION,
+    is_file,
+    new_id,
+    refuse_run_file_name,
+    temporary_store,
+)
 from ragauge.cli.streams import binary_output, print_json, print_lines
 
 if TYPE_CHECKING:
     from ragauge.model.run import RunRecord, Store
 
 _WHERE = [STORE_OPTION, CONFIG_OPTION]
-_SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
 @click.group(
@@ -266,7 +274,7 @@ def _chosen_runs(store: Store, asked: CommandOptions) -> list[RunRecord]:
     """The runs that fit all conditions; baselines and runs with a tag are left, and said to be."""
     from ragauge.store.runs import outdated_runs
 
-    baseline = _configured_baseline(store, asked)
+    baselines = _configured_baselines(store, asked)
     fitting = outdated_runs(
         store.runs(suite=asked.suite),
         incomplete=asked.incomplete,
@@ -276,23 +284,24 @@ def _chosen_runs(store: Store, asked: CommandOptions) -> list[RunRecord]:
     for run in fitting:
         if run.tags:
             say(f"kept {run.run_id}: it has the tag {', '.join(run.tags)}")
-        elif run.run_id == baseline:
-            say(f"kept {run.run_id}: it is the baseline of {asked.config.origin}")
-    return [run for run in fitting if not run.tags and run.run_id != baseline]
+        elif run.run_id in baselines:
+            say(f"kept {run.run_id}: it is a baseline of {asked.config.origin}")
+    return [run for run in fitting if not run.tags and run.run_id not in baselines]
 
 
-def _configured_baseline(store: Store, asked: CommandOptions) -> str | None:
-    """The id of the run that the configuration names as the baseline, if it is one in the store."""
+def _configured_baselines(store: Store, asked: CommandOptions) -> set[str]:
+    """The ids of the runs in the store that the configuration names as baselines."""
     from ragauge.errors import RagaugeError
+    from ragauge.model.baseline_name import parse_baseline_name
     from ragauge.store.runs import find_run
 
-    name, suite = asked.config.baseline, asked.config.suite
-    if name is None or is_file(name):
-        return None
-    try:
-        return find_run(store, name, suite=suite, complete=False).run_id
-    except RagaugeError:
-        return None
+    run_ids = set()
+    for name in asked.config.baselines:
+        if parse_baseline_name(name).kind == "run" and not is_file(name):
+            with suppress(RagaugeError):
+                run = find_run(store, name, suite=asked.config.suite, complete=False)
+                run_ids.add(run.run_id)
+    return run_ids
 
 
 def _refuse_baselines(runs: Sequence[RunRecord]) -> None:
@@ -363,8 +372,8 @@ def _export(name: str, output: str, **where: Any) -> int:
     from ragauge.store import export
     from ragauge.store.runs import find_run
 
-    if output != "-" and not output.endswith(_SUFFIXES):
-        raise click.UsageError(f"-o {output}: the name ends with {' or '.join(_SUFFIXES)}")
+    if output != "-":
+        refuse_run_file_name(output, "-o")
     asked = CommandOptions(**where)
     config = asked.config
     asked.spare([output] if output != "-" else [], {})
@@ -406,4 +415,38 @@ def _import(file: str, run_id: str | None, **where: Any) -> int:
     if done.counts.unreadable:
         rows = phrases.count(done.counts.unreadable, "row")
         say(f"warning: {rows} cannot be read; kept byte by byte")
+    return 0
+
+
+@COMMAND.command("keep", short_help="Keep a run file in a folder with the newest ones.")
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--in", "folder", required=True, metavar="DIR", help="The folder, which is made if need be."
+)
+@whole_number("--last", least=1, default=20, metavar="N", help="How many runs the folder keeps.")
+@click.option("--pin", is_flag=True, help="Pin this run: `pinned:DIR` names it from now on.")
+def _keep(file: str, folder: str, last: int, pin: bool) -> int:
+    """Keep a file of --save-run or `runs export` in DIR, and delete the oldest ones beyond N.
+
+    `latest:DIR`, `pinned:DIR` and `best-of:N:DIR` then name runs in it. The first run that is kept
+    is pinned. A file that was cut off or changed is refused, and the folder stays as it is.
+    """
+    from pathlib import Path
+
+    from ragauge.errors import Place, RagaugeError
+    from ragauge.model import phrases
+    from ragauge.store.export import import_run
+    from ragauge.store.run_files import keep_run_file, read_run_file
+
+    run_file = read_run_file(file)
+    if run_file is None:
+        message = "it is not an exported run, or is not there"
+        hint = "write one with `ragauge score --save-run FILE` or `ragauge runs export`"
+        raise RagaugeError.of("bad-export", message, hint=hint, place=Place(file))
+    with temporary_store() as store:
+        import_run(store, file)  # all of it can be read, or it is no baseline
+    done = keep_run_file(run_file, Path(folder), last=last, pin=pin)
+    say(f"kept {run_file.run.run_id} as {done.path}" + (", pinned" * done.pinned))
+    if done.deleted:
+        say(f"deleted {phrases.count(len(done.deleted), 'older run')}")
     return 0

@@ -15,6 +15,7 @@ from ragauge.cli.options import (
     FIELD_OPTIONS,
     FORMAT_OPTION,
     GATE_OPTIONS,
+    SAVE_RUN_OPTION,
     STAGE_OPTION,
     embedding,
     finite,
@@ -107,11 +108,12 @@ def _needed(option: str, path: str | None) -> str:
     help="Store the run: sqlite:///FILE or postgresql://... (without a URL: the store of "
     "ragauge.toml, else sqlite:///ragauge.db).",
 )
+@SAVE_RUN_OPTION
 @click.option(
     "--run-id",
     metavar="ID",
     callback=new_id,
-    help="How the stored run is called (default: by time).",
+    help="How the stored or saved run is called (default: by time).",
 )
 @click.option("--suite", metavar="NAME", help="The suite that a stored run belongs to.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag the stored run. Repeats.")
@@ -199,13 +201,14 @@ def COMMAND(  # noqa: N802
     allow_other_questions: bool,
     workers: int | None,
     chunks: str | None,
-    baseline: str | None,
+    baseline: tuple[str, ...],
     citation_mode: CitationMode | None,
     relevance_level: float | None,
     ignore_case: bool,
     min_n: int | None,
     intervals: bool,
     store_url: str | None,
+    save_run: str | None,
     run_id: str | None,
     suite: str | None,
     tags: tuple[str, ...],
@@ -232,11 +235,11 @@ def COMMAND(  # noqa: N802
     gold = _needed("gold", gold or config.gold)
     trace = _needed("trace", trace or config.trace)
     spare_inputs(
-        output_files(outputs),
+        [*output_files(outputs), *([] if save_run is None else [save_run])],
         config,
         config_path,
         gates=gates,
-        baseline=baseline,
+        baselines=baseline,
         store_url=store_url,
         others={
             "gold set": gold,
@@ -269,12 +272,18 @@ def COMMAND(  # noqa: N802
     )
 
     request = StoreRequest(
-        url=store_url, run_id=run_id, suite=suite, tags=tags, snapshot=snapshot, commit=commit
+        url=store_url,
+        save_run=save_run,
+        run_id=run_id,
+        suite=suite,
+        tags=tags,
+        snapshot=snapshot,
+        commit=commit,
     )
     embedder = embedding(embed, embed_cache, tolerance, config)
     with destination_of(request, config, reports) as destination:
-        destination.find_baseline(baseline)
-        for_comparison = full or baseline is not None or destination.stores
+        destination.find_baselines(baseline, allow_none=allow_no_baseline)
+        for_comparison = full or bool(baseline) or destination.stores
         with score.opened_inputs(
             gold,
             trace,
@@ -310,7 +319,6 @@ def COMMAND(  # noqa: N802
             destination.take(scored)
             scores = scored.scores
             del scored  # it holds the gold set and the sums, which no report needs
-        against = destination.baseline()
         allowed = Tolerance(
             missing=allow_missing,
             errored=allow_errored,
@@ -332,7 +340,6 @@ def COMMAND(  # noqa: N802
             outputs=outputs,
             full=full,
             raw_csv=raw_csv,
-            baseline=against.baseline,
-            beside=against.beside,
+            baselines=destination.gate_baselines(scores, chosen_gates),
             details=destination.details(scores, CorpusOption.of(corpus, config)),
         )

@@ -15,16 +15,20 @@ from ragauge.cli.streams import print_line
 from ragauge.model.run import FILE_SUFFIXES
 
 if TYPE_CHECKING:
+    from ragauge.cli.named_runs import NamedBaseline
     from ragauge.compare.common_gold import StoredRun
     from ragauge.config import Config
     from ragauge.corpus.excerpts import Excerpts
+    from ragauge.gates.baselines import GateBaseline
     from ragauge.model.drilldown import Drilldowns
     from ragauge.model.report import Report
     from ragauge.model.run import RunRecord, Store
     from ragauge.model.scores import Scores
+    from ragauge.model.verdict import Gate
     from ragauge.report.drilldown.questions import JustScored
     from ragauge.scoring.inputs import ScoredRun
     from ragauge.scoring.score import ScoredInputs
+    from ragauge.store.runs import RunDescription
 
 STORE_OPTION = options(
     [
@@ -171,6 +175,14 @@ def is_file(name: str) -> bool:
     return name == "-" or looks or path.exists()
 
 
+def refuse_run_file_name(name: str, option: str = "--save-run") -> None:
+    """Refuse a name by which nobody would know the file for a run, or find it packed."""
+    from ragauge.store.run_files import SUFFIXES
+
+    if not name.endswith(SUFFIXES):
+        raise click.UsageError(f"{option} {name}: the name ends with {' or '.join(SUFFIXES)}")
+
+
 def new_id(_context: click.Context, _option: click.Parameter, run_id: str | None) -> str | None:
     """Refuse what can be no id of a run, before anything is done."""
     if run_id is not None:
@@ -180,48 +192,14 @@ def new_id(_context: click.Context, _option: click.Parameter, run_id: str | None
     return run_id
 
 
-class BaselineScores(NamedTuple):
-    """What gates on a drop compare: the baseline, and the other side where it is not the run."""
-
-    baseline: Scores | None = None
-    beside: Scores | None = None
-
-
-def against(
-    name: str | None,
-    config: Config,
-    store: Store | None,
-    run: RunRecord | None,
-    *,
-    suite: str | None = None,
-) -> BaselineScores:
-    """The baseline of that name: a file of scores, or a stored run.
-
-    Two stored runs are brought on common ground, so that a change of chunks is no drop.
-    """
-    from ragauge.compare import align, common_gold
-    from ragauge.model import scores_document
-    from ragauge.store import runs as run_store
-
-    name = name or config.baseline
-    if name is None:
-        return BaselineScores()
-    if is_file(name):
-        return BaselineScores(scores_document.load_scores(name))
-    with ExitStack() as stack:
-        if store is None:
-            store = stack.enter_context(the_store(None, config))
-        live = run_store.find_run(store, name, suite=run.suite if run is not None else suite)
-        if run is None:
-            return BaselineScores(run_store.run_scores(store, live))
-        aligned = align.align(common_gold.StoredRun(store, live), common_gold.StoredRun(store, run))
-        return BaselineScores(aligned.a, aligned.b)
-
-
 class StoreRequest(NamedTuple):
-    """How a run is to be stored, as the command line says; no `url` at all for not at all."""
+    """How a run is to be stored, as the command line says; no `url` at all for not at all.
+
+    `save_run` is the run file that is written of it.
+    """
 
     url: str | None
+    save_run: str | None = None
     run_id: str | None = None
     suite: str | None = None
     tags: tuple[str, ...] = ()
@@ -248,41 +226,28 @@ class RunDestination:
         self.detailed = any(report.detailed for report in reports)
         self.stored: RunRecord | None = None
         self.scored: JustScored | None = None
-        self.baseline_scores = BaselineScores()
-        self.baseline_run: StoredRun | None = None
+        self.baselines: Sequence[NamedBaseline] = ()
         self.compared: StoredRun | None = None
         self.system: dict[str, Any] = {}
-        if store is not None:
+        if store is not None or request.save_run is not None:
             from ragauge.store.snapshot import load_system
 
             self.system = dict(config.system)
             if request.snapshot is not None:
                 self.system |= load_system(Path(request.snapshot))
 
-    def find_baseline(self, name: str | None) -> None:
-        """Find what a drop is judged against, before anything is scored."""
-        from ragauge.compare.common_gold import StoredRun
-        from ragauge.store.runs import find_run
+    def find_baselines(self, names: Sequence[str], *, allow_none: bool = False) -> None:
+        """Find what drops are judged against, before anything is scored."""
+        from ragauge.cli.named_runs import RunFinder
 
-        name = name or self.config.baseline
-        if name is None or is_file(name):
-            self.baseline_scores = against(name, self.config, None, None)
-            return
-        store = self.store or self.stack.enter_context(the_store(None, self.config))
-        self.baseline_run = StoredRun(store, find_run(store, name, suite=self.suite))
+        finder = RunFinder(self.stack, self.config, store=self.store, suite=self.suite)
+        self.baselines = finder.baselines(names, allow_none=allow_none)
 
-    def baseline(self) -> BaselineScores:
-        """What a drop is judged against; a stored run on common ground with the one at hand."""
-        from ragauge.compare import align
-        from ragauge.store import runs as run_store
+    def gate_baselines(self, scores: Scores, gates: Sequence[Gate]) -> list[GateBaseline]:
+        """What drops are judged against, on common ground with the run at hand."""
+        from ragauge.cli.named_runs import gate_baselines
 
-        if self.baseline_run is None:
-            return self.baseline_scores
-        if self.compared is None:
-            baseline = self.baseline_run
-            return BaselineScores(run_store.run_scores(baseline.store, baseline.record))
-        aligned = align.align(self.baseline_run, self.compared)
-        return BaselineScores(aligned.a, aligned.b)
+        return gate_baselines(self.baselines, scores, self.compared, gates)
 
     @property
     def suite(self) -> str:
@@ -291,8 +256,13 @@ class RunDestination:
 
     @property
     def stores(self) -> bool:
-        """Whether the run is stored: for good, or to be compared with its baseline."""
-        return self.store is not None or self.baseline_run is not None
+        """Whether the run is stored: for good, or to be saved or compared with baselines."""
+        temporary = self.request.save_run is not None or self._has_hits
+        return self.store is not None or temporary
+
+    @property
+    def _has_hits(self) -> bool:
+        return any(baseline.has_hits for baseline in self.baselines)
 
     def take(self, scored: ScoredInputs) -> None:
         """Put the run where it belongs, while its files are open."""
@@ -303,8 +273,12 @@ class RunDestination:
             self._store(self.store, run)
         elif self.store is not None:
             click.echo("warning: nothing was measured, so nothing was stored", err=True)
-        elif self.baseline_run is not None and run.scores.measured:
-            self._store_to_compare(run)
+        elif self.stores and run.scores.measured:
+            self._store_for_now(run)
+        elif self.request.save_run is not None:
+            click.echo("warning: nothing was measured, so no run was saved", err=True)
+        if self.request.save_run is not None and self.compared is not None:
+            self._save_run(self.request.save_run, self.compared)
         if self.detailed and self.stored is None:
             from ragauge.report.drilldown.questions import just_scored
 
@@ -312,31 +286,42 @@ class RunDestination:
 
     def _store(self, store: Store, run: ScoredRun) -> None:
         from ragauge.compare.common_gold import StoredRun
-        from ragauge.store.runs import RunDescription, store_run
+        from ragauge.store.runs import store_run
 
-        self.stored = store_run(
-            store,
-            run,
-            RunDescription(
-                run_id=self.request.run_id,
-                suite=self.suite,
-                tags=self.request.tags,
-                **checkout_facts(self.config, self.request.commit),
-                system=self.system,
-            ),
-        )
+        self.stored = store_run(store, run, self._description)
         results = f"{self.stored.results} results"
         print_line(f"stored {results} as {self.stored.run_id} in {store.name}", err=True)
         self.compared = StoredRun(store, self.stored)
 
-    def _store_to_compare(self, run: ScoredRun) -> None:
+    @property
+    def _description(self) -> RunDescription:
+        """What is stored of the run beside its results."""
+        from ragauge.store.runs import RunDescription
+
+        return RunDescription(
+            run_id=self.request.run_id,
+            suite=self.suite,
+            tags=self.request.tags,
+            **checkout_facts(self.config, self.request.commit),
+            system=self.system,
+        )
+
+    def _store_for_now(self, run: ScoredRun) -> None:
+        """Store the run until the command ends; only one that is saved gets a name and a time."""
         from ragauge.compare.common_gold import StoredRun
         from ragauge.store.runs import RunDescription, store_run
 
         store = self.stack.enter_context(temporary_store())
-        self.compared = StoredRun(
-            store, store_run(store, run, RunDescription(run_id="run", created_at=""))
-        )
+        description = RunDescription(run_id="run", created_at="")
+        if self.request.save_run is not None:
+            description = self._description
+        self.compared = StoredRun(store, store_run(store, run, description))
+
+    def _save_run(self, name: str, run: StoredRun) -> None:
+        from ragauge.store.run_files import write_run_file
+
+        write_run_file(run.store, run.record, name)
+        print_line(f"saved the run {run.record.run_id} to {name}", err=True)
 
     def details(self, scores: Scores, texts: CorpusOption | None = None) -> Drilldowns | None:
         """The questions one by one, where they were asked for."""
@@ -353,20 +338,25 @@ def destination_of(
     request: StoreRequest, config: Config, reports: Sequence[Report]
 ) -> Iterator[RunDestination]:
     """The destination of a run; the store is opened before anything is scored."""
+    if request.save_run is not None:
+        refuse_run_file_name(request.save_run)
     if request.url is None:
+        if request.tags:
+            raise click.UsageError("--tag is for stored runs: add --store")
         flags = [
             flag
             for flag, value in (
                 ("--run-id", request.run_id),
                 ("--suite", request.suite),
-                ("--tag", request.tags),
                 ("--snapshot", request.snapshot),
                 ("--commit", request.commit),
             )
-            if value
+            if value and request.save_run is None
         ]
         if flags:
-            raise click.UsageError(f"{', '.join(flags)} is for stored runs: add --store")
+            raise click.UsageError(
+                f"{', '.join(flags)} is for stored runs: add --store, or --save-run FILE"
+            )
         with ExitStack() as stack:
             yield RunDestination(request, config, None, stack, reports)
         return

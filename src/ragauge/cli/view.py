@@ -22,9 +22,7 @@ from ragauge.cli.output import judged, judged_drops, write_output
 from ragauge.cli.store_options import (
     STORE_OPTION,
     TEXTS_OPTION,
-    BaselineScores,
     CorpusOption,
-    against,
     details_in,
     is_file,
 )
@@ -134,6 +132,7 @@ def _aside() -> Iterator[None]:
 def _run_page(name: str, asked: CommandOptions) -> _Page:
     """The page of a stored run, or of a file of scores, whose hits nobody knows."""
     from ragauge import registry
+    from ragauge.cli.named_runs import RunFinder, gate_baselines
     from ragauge.compare.common_gold import StoredRun
     from ragauge.model.report import View
     from ragauge.store import runs as run_store
@@ -150,8 +149,14 @@ def _run_page(name: str, asked: CommandOptions) -> _Page:
             _refuse_texts(asked)
         profile = registry.profile(scores.profile)
         gates = asked.all_gates(profile, scores.k)
-        drops = any(gate.is_drop for gate in gates)
-        live = against(asked.baseline, asked.config, store, run) if drops else BaselineScores()
+        baselines = []
+        if any(gate.is_drop for gate in gates):
+            suite = None if run is None else run.suite
+            finder = RunFinder(stack, asked.config, store=store, suite=suite)
+            allow_none = asked.allow_no_baseline
+            named = finder.baselines(asked.baseline, run=run, allow_none=allow_none)
+            compared = source if isinstance(source, StoredRun) else None
+            baselines = gate_baselines(named, scores, compared, gates)
         verdict = judged(
             scores,
             profile,
@@ -160,8 +165,7 @@ def _run_page(name: str, asked: CommandOptions) -> _Page:
             allowed=asked.tolerance,
             as_of=asked.as_of,
             runs=[name if run is None else run],
-            baseline=live.baseline,
-            beside=live.beside,
+            baselines=baselines,
         )
         view = View(
             scores=scores,
@@ -239,22 +243,18 @@ def _stem(name: str) -> str:
 
 def _sources(stack: ExitStack, asked: CommandOptions, *names: str) -> list[StoredRun | Scores]:
     """The stored runs of these names, or the scores in the files."""
-    from ragauge.compare.common_gold import StoredRun
-    from ragauge.model import scores_document
-    from ragauge.store import runs as run_store
+    from ragauge.cli.named_runs import RunFinder
 
-    store = None
-    sources: list[StoredRun | Scores] = []
+    finder = RunFinder(
+        stack,
+        asked.config,
+        open_store=lambda: stack.enter_context(asked.store()),
+        suite=asked.config.suite,
+    )
     for name in names:
         if is_file(name):
             _refuse_comparison(name)
-            sources.append(scores_document.load_scores(name))
-            continue
-        if store is None:
-            store = stack.enter_context(asked.store())
-        run = run_store.find_run(store, name, suite=asked.config.suite)
-        sources.append(StoredRun(store, run))
-    return sources
+    return [finder.source(name) for name in names]
 
 
 def _refuse_comparison(name: str) -> None:

@@ -85,6 +85,7 @@ def drop_of(
     whole_grid: bool = False,
     tolerated: Collection[str] = (),
     lost_as: Extreme = "worst",
+    chosen_from: int = 1,
 ) -> Drop:
     """Compare one metric of a run with the same metric of a baseline, pairwise.
 
@@ -93,6 +94,9 @@ def drop_of(
     is a drop that is surely more than `max_drop`. What the run has lost counts as the worst, or
     `lost_as` the best. Nor is there a drop to tell of less than 90 % of the questions that the
     baseline has a value of, unless `fewer-questions` is tolerated.
+
+    A baseline that was chosen as the best of several runs is a lucky one: interval and p hold for
+    all of them at once (Bonferroni).
     """
     if baseline is None:
         return _undefined("no-baseline", "there is no baseline: give --baseline SCORES")
@@ -139,7 +143,9 @@ def drop_of(
     # is often one of three numbers, which a t-test does not forgive.
     conversations = conversations_of(scores.per_question, pairs.mine)
     together = conversations if conversations.max() + 1 < n else None
-    estimate = delta_estimate(definition, before, now, together, max_drop=max_drop)
+    estimate = delta_estimate(
+        definition, before, now, together, max_drop=max_drop, looks=chosen_from
+    )
     if share is None:
         (p,) = permutation(sum_by_conversation(now - before, conversations))
     else:
@@ -149,8 +155,10 @@ def drop_of(
         low, high = estimate.closed
         # + 0.0 makes 0.0 of -0.0, which would be printed with its sign.
         interval = (low, high) if sign > 0 else (-high + 0.0, -low + 0.0)
-        reason += f": {interval[0]:+.4f} to {interval[1]:+.4f} worse (95 %)"
+        best = f", for the best of {chosen_from} runs" if chosen_from > 1 else ""
+        reason += f": {interval[0]:+.4f} to {interval[1]:+.4f} worse (95 %{best})"
     if p is not None:
+        p = min(1.0, p * chosen_from)
         reason += f", p\u00a0=\u00a0{p:.4f}"
     return Drop(
         value=sign * float(new - old) + 0.0,

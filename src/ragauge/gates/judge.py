@@ -180,6 +180,7 @@ def _judge_drop(
             whole_grid=whole_grid,
             tolerated=tolerance.gaps(baseline),
             lost_as=lost_as,
+            chosen_from=gate.chosen_from,
         )
         return _judged_drop(gate, drop, baseline, tolerance)
 

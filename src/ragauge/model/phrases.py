@@ -150,7 +150,9 @@ def gate_origins(verdict: Verdict) -> list[str]:
     for result in verdict.gates:
         if not result.gate.origin.startswith("profile "):
             # By the name that stands there, not by the label: this is where to change it.
-            by_origin.setdefault(result.gate.origin, []).append(result.gate.name)
+            names = by_origin.setdefault(result.gate.origin, [])
+            if result.gate.name not in names:  # against several baselines it is one gate
+                names.append(result.gate.name)
     return [f"from {origin}: {', '.join(names)}" for origin, names in by_origin.items()]
 
 

@@ -260,6 +260,7 @@ def _gate(result: GateResult) -> dict[str, Any]:
     gate = result.gate
     return {
         "name": gate.name,
+        **({} if gate.against is None else {"against": gate.against}),
         "metric": gate.metric,
         "slice": gate.part,
         "drop": gate.is_drop,

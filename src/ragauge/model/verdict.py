@@ -24,7 +24,8 @@ class Gate(Struct, frozen=True, kw_only=True):
 
     `is_drop`: it limits how much worse the metric is than in the baseline. `part` narrows it
     to a slice, as `type=table`. `instead` is judged where no answer of the run cites anything.
-    `deprecated` is the short name that it was written with, where that one surprises.
+    `deprecated` is the short name that it was written with, where that one surprises. Where there
+    are several baselines, `against` names the one of this gate; as the best run of `chosen_from`.
     """
 
     name: str
@@ -42,6 +43,8 @@ class Gate(Struct, frozen=True, kw_only=True):
     instead: str | None = None
     deprecated: str | None = None
     joined_id: str | None = None
+    against: str | None = None
+    chosen_from: int = 1
 
     @property
     def sign(self) -> str:

@@ -10,6 +10,7 @@ from ragauge.metrics.metric import SHARES, Metric, Quantile
 from ragauge.stats.exact_sums import UNIT
 from ragauge.stats.intervals import (
     FEWEST_UNBOUNDED,
+    TAIL,
     Interval,
     by_group,
     delta_interval,
@@ -94,27 +95,36 @@ def level_estimate(metric: Metric, population: PopulationSums) -> Estimate:
 
 
 def delta_estimate(
-    metric: Metric, a: Floats, b: Floats, groups: Ints | None, *, max_drop: float = 0.0
+    metric: Metric,
+    a: Floats,
+    b: Floats,
+    groups: Ints | None,
+    *,
+    max_drop: float = 0.0,
+    looks: int = 1,
 ) -> Estimate:
     """How well the difference b - a of two runs is known; place i is the same question in both.
 
-    What is detectable is a drop that is surely more than `max_drop`.
+    What is detectable is a drop that is surely more than `max_drop`. Where the difference is the
+    largest of so many `looks`, the interval holds for all of them at once.
     """
+    tail = TAIL / looks
     if metric.quantile is not None:
         share = SHARES[metric.quantile]
         first, second = quantile(a, share), quantile(b, share)
         assert first is not None and second is not None
-        of_a, of_b = (quantile_interval(values, share, groups) for values in (a, b))
+        of_a, of_b = (quantile_interval(values, share, groups, tail=tail) for values in (a, b))
         interval = quantile_delta_interval(first, second, of_a, of_b)
         reason = None if interval is not None else _open_bound(metric.quantile, len(a), of_a)
         return Estimate(interval, None, reason)
     if not metric.bounded:
-        interval = unbounded_interval(*_grouped(b - a, None, groups, metric.unit))
+        interval = unbounded_interval(*_grouped(b - a, None, groups, metric.unit), tail=tail)
         return Estimate(interval, None, None if interval is not None else _FEW)
     width = metric.range[1] - metric.range[0]
     sums, sizes = _grouped((b - a) / width, None, groups)
     change = detectable_drop(sums if sizes is None else sums / sizes, max_drop=max_drop / width)
-    return Estimate(delta_interval(group_sums(sums, sizes)), change).scaled(0.0, width)
+    interval = delta_interval(group_sums(sums, sizes), tail=tail)
+    return Estimate(interval, change).scaled(0.0, width)
 
 
 _MOST_SHARES = 5_040

@@ -26,8 +26,8 @@ from ragauge.files.ranges import Source
 from ragauge.formats.detect import FormatChoice, choose, cutoffs
 from ragauge.formats.field_map import NO_FIELDS, FieldMaps, Stage, as_field_maps
 from ragauge.formats.load import as_trec, gold_questions, name_of, open_source
-from ragauge.formats.rows_in_memory import rereadable
 from ragauge.formats.rerank_stages import traces_at_first_stage
+from ragauge.formats.rows_in_memory import rereadable
 from ragauge.formats.unread_fields import FieldUse, Side, field_use, field_use_of_extra
 from ragauge.gold.locate import locator
 from ragauge.model.chunk import Chunk

@@ -30,10 +30,20 @@ Z95 = 1.959963984540054
 Z80 = 0.8416212335729143
 """The normal quantile of 0.80: four runs of five."""
 TAIL = 0.025
+"""What an interval of 95 % leaves out on either side."""
 FEWEST_UNBOUNDED = 100
 """Groups from which a mean of values without an upper end has an interval: with fewer, one value
 that is far out, and was not seen yet, can move it anywhere."""
 _ROUNDING = 1e-9  # of a count that is whole but for the last bits
+
+
+def _normal_quantile(tail: float) -> float:
+    """How many standard errors leave so much out on one side."""
+    if tail == TAIL:
+        return Z95
+    from statistics import NormalDist  # slow to import, and mostly not needed
+
+    return NormalDist().inv_cdf(1 - tail)
 
 
 class GroupSums(Struct, frozen=True):
@@ -142,7 +152,7 @@ def score_interval(sums: GroupSums) -> tuple[float, float]:
 
 
 def unbounded_interval(
-    values: Floats, sizes: NDArray[Any] | None = None
+    values: Floats, sizes: NDArray[Any] | None = None, *, tail: float = TAIL
 ) -> tuple[float, float] | None:
     """The normal interval of a mean of values without an upper end; None for few groups."""
     groups = len(values)
@@ -153,7 +163,8 @@ def unbounded_interval(
     mean = math.fsum(values.tolist()) / n
     off = values - mean * counts
     error = math.sqrt(math.fsum((off * off).tolist()) * groups / (groups - 1)) / n
-    return mean - Z95 * error, mean + Z95 * error
+    half = _normal_quantile(tail) * error
+    return mean - half, mean + half
 
 
 # --- quantiles ---
@@ -182,7 +193,9 @@ def quantile(values: Floats, share: float) -> float | None:
     return float(low_end + (high_end - low_end) * (place - below))
 
 
-def quantile_interval(values: Floats, share: float, groups: Ints | None = None) -> Interval:
+def quantile_interval(
+    values: Floats, share: float, groups: Ints | None = None, *, tail: float = TAIL
+) -> Interval:
     """Order statistics that hold the quantile; None for a bound that n cannot give.
 
     `groups` numbers the conversation of each value: turns of one conversation share its luck, so
@@ -197,7 +210,7 @@ def quantile_interval(values: Floats, share: float, groups: Ints | None = None) 
         assert sample is not None
         sums = _grouped((values <= sample).astype(np.float64), groups)
         worth = max(1, math.floor(min(sums.effective_n, n) + _ROUNDING))
-    lower, upper = quantile_ranks(worth, share)
+    lower, upper = quantile_ranks(worth, share, tail)
     ordered = np.sort(values)
     return (
         None if lower is None else float(ordered[(lower - 1) * n // worth]) + 0.0,
@@ -206,22 +219,23 @@ def quantile_interval(values: Floats, share: float, groups: Ints | None = None) 
 
 
 @lru_cache(4096)
-def quantile_ranks(n: int, share: float) -> tuple[int | None, int | None]:
+def quantile_ranks(n: int, share: float, tail: float = TAIL) -> tuple[int | None, int | None]:
     """The ranks, from 1, of the order statistics between which a quantile lies in 95 % of samples.
 
-    How many of n values lie below the quantile is binomial; a rank is as far in as 2.5 % allow.
+    How many of n values lie below the quantile is binomial; a rank is as far in as 2.5 % allow, or
+    another tail.
     """
-    lower = _rank_below(n, share)
-    mirrored = _rank_below(n, 1 - share)
+    lower = _rank_below(n, share, tail)
+    mirrored = _rank_below(n, 1 - share, tail)
     return lower, None if mirrored is None else n + 1 - mirrored
 
 
-def _rank_below(n: int, share: float) -> int | None:
-    """The largest rank that at most 2.5 % of samples have above the quantile."""
+def _rank_below(n: int, share: float, tail: float) -> int | None:
+    """The largest rank that at most this share of samples has above the quantile."""
     # Ten standard deviations out nothing is left to sum, and a sum takes √n steps.
     k = max(0, math.floor(n * share - 10 * math.sqrt(n * share * (1 - share))) - 1)
-    tail = 0.0
-    while (tail := tail + _binomial(n, k, share)) <= TAIL:
+    below = 0.0
+    while (below := below + _binomial(n, k, share)) <= tail:
         k += 1
     return k or None
 
@@ -239,7 +253,7 @@ def questions_to_bound(share: float) -> int:
 # --- two runs over the same questions ---
 
 
-def delta_interval(sums: GroupSums) -> tuple[float, float]:
+def delta_interval(sums: GroupSums, *, tail: float = TAIL) -> tuple[float, float]:
     """The interval of a mean of differences in -1 to 1, of either sign.
 
     Bonett and Price's (2012) interval for paired proportions, carried over to fractions and groups:
@@ -252,7 +266,8 @@ def delta_interval(sums: GroupSums) -> tuple[float, float]:
     centre = sums.total / UNIT / n
     squares, products = sums.squares / (UNIT * UNIT), sums.products / UNIT
     off = squares - 2 * centre * products + centre * centre * sums.sizes_squared
-    half = Z95 * math.sqrt(max(0.0, off) + 2 * unit * unit * (1 + centre * centre)) / n
+    z = _normal_quantile(tail)
+    half = z * math.sqrt(max(0.0, off) + 2 * unit * unit * (1 + centre * centre)) / n
     return max(-1.0, centre - half), min(1.0, centre + half)
 
 

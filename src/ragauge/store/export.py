@@ -192,6 +192,15 @@ _OF_SCORING = ("number", "created_at", "ragauge_version")
 _L = TypeVar("_L", bound=ExportLine)
 
 
+def parse_run_line(data: bytes) -> RunLine | None:
+    """The first line of an exported run; None if it is none that can be read here."""
+    with suppress(*_NOT_JSON):
+        line = _decode(data)
+        if isinstance(line, RunLine) and readable(line.schema_version):
+            return line
+    return None
+
+
 def export_run(store: Store, run: RunRecord, stream: SupportsWrite[bytes]) -> ExportCounts:
     """Write a complete run to a stream, line by line; the same run gives the same bytes."""
     digest = sha256()

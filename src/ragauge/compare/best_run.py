@@ -1,0 +1,69 @@
+"""The best of several runs: for each metric the one beside which a run looks worst."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragauge import registry
+from ragauge.compare.common_gold import StoredRun
+from ragauge.gates.drops import incomparable, paired_values
+from ragauge.metrics.metric import SHARES
+from ragauge.model.scores import Scores
+from ragauge.stats import exact_sums
+from ragauge.stats.intervals import quantile
+from ragauge.store.runs import run_scores
+
+
+class BestRun(Struct, frozen=True):
+    """The best run for a metric, and among how many that could be compared it was chosen."""
+
+    run: StoredRun
+    chosen_from: int
+
+
+def best_runs(
+    runs: Sequence[StoredRun], scores: Scores, metrics: Iterable[str]
+) -> dict[str, BestRun]:
+    """For each metric the run that was better than these scores by the most, on common questions.
+
+    The values are those that the runs were stored with: a run that has another version of the
+    metric, or shares no question, is not looked at. Of equal ones the newest is taken; `runs` are
+    in the order of their times. A metric for which no run is left is missing.
+    """
+    scores = _any_chunks(scores)
+    stored = [(run, _any_chunks(run_scores(run.store, run.record))) for run in runs]
+    best: dict[str, BestRun] = {}
+    for metric in dict.fromkeys(metrics):
+        drops = [(_drop(metric, scores, before), run) for run, before in stored]
+        comparable = [(drop, run) for drop, run in drops if drop is not None]
+        if comparable:
+            largest = max(drop for drop, _ in comparable)
+            newest = [run for drop, run in comparable if drop == largest][-1]
+            best[metric] = BestRun(newest, len(comparable))
+    return best
+
+
+def _drop(metric: str, scores: Scores, before: Scores) -> float | None:
+    """By how much the metric was better before; None if that cannot be told."""
+    if scores.per_question is None or incomparable(metric, scores, before) is not None:
+        return None
+    pairs = paired_values(metric, scores, before)
+    if not len(pairs.now):
+        return None
+    definition = registry.metrics()[metric.partition("@")[0]]
+    share = SHARES.get(definition.aggregate)
+    values = [
+        exact_sums.mean(side) if share is None else quantile(side, share)
+        for side in (pairs.before, pairs.now)
+    ]
+    assert values[0] is not None and values[1] is not None
+    sign = 1.0 if definition.better == "higher" else -1.0
+    return sign * (values[0] - values[1])
+
+
+def _any_chunks(scores: Scores) -> Scores:
+    """Scores whose list of chunks does not matter: each run may have one of its own."""
+    return replace(scores, options=replace(scores.options, chunks=None))
