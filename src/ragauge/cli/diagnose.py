@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragauge.cli.options import (
+    EMBED_OPTIONS,
     THREE_FORMATS,
     WORKERS_OPTION,
     CommandOptions,
+    embedding,
     options,
     screen,
     whole_number,
@@ -28,6 +30,12 @@ if TYPE_CHECKING:
 @click.option("--dialect", metavar="NAME", help="For files, as in `score`.")
 @click.option("--chunks", metavar="FILE", help="For files: where the chunks of the index lie.")
 @click.option("--corpus", metavar="DIR", help="For files: a built corpus.")
+@click.option(
+    "--baseline",
+    metavar="RUN|TRACE",
+    help="Rank causes by what rose against a stored run, or against another trace file.",
+)
+@options(EMBED_OPTIONS)
 @options([STORE_OPTION, CONFIG_OPTION])
 @THREE_FORMATS
 @whole_number("--limit", least=0, default=10, help="Questions that are listed.")
@@ -36,13 +44,23 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     """Say what is likely to be wrong with a run, with the numbers that say so.
 
     RUN is a stored run (id, tag, `baseline`, `latest`); with GOLD and TRACE two files are read.
+    With --baseline causes are ranked by what rose against it: a stored run, or a trace file that
+    is scored with the same gold.
     """
     from ragauge.diagnose.diagnose import diagnosis_of
     from ragauge.report import diagnosis as texts
 
     asked = CommandOptions(**values)
-    measured = _stored(asked) if asked.trace is None else _files(asked)
-    diagnosis = diagnosis_of(measured, limit=asked.limit)
+    if asked.trace is None and is_file(asked.run):
+        raise click.UsageError("give a stored run, or a gold set and its traces")
+    if asked.trace is None and asked.baseline is not None and is_file(asked.baseline):
+        raise click.UsageError("--baseline: a trace file needs GOLD and TRACE beside it")
+    measured = _stored(asked, asked.run) if asked.trace is None else _files(asked, asked.trace)
+    baseline = None
+    if asked.baseline is not None:
+        of_file = is_file(asked.baseline)
+        baseline = (_files if of_file else _stored)(asked, asked.baseline)
+    diagnosis = diagnosis_of(measured, limit=asked.limit, baseline=baseline)
     if asked.format_name == "json":
         text = texts.json_text(diagnosis)
     elif asked.format_name == "md":
@@ -53,32 +71,29 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     return 0
 
 
-def _stored(asked: CommandOptions) -> MeasuredRun:
+def _stored(asked: CommandOptions, name: str) -> MeasuredRun:
     from ragauge.diagnose.diagnose import measured_run
     from ragauge.store import runs as run_store
 
     config = asked.config
-    if is_file(asked.run):
-        raise click.UsageError("give a stored run, or a gold set and its traces")
-    stray = [
-        f"--{name}" for name in ("dialect", "chunks", "corpus") if getattr(asked, name) is not None
-    ]
-    if stray:
+    for_files = ("dialect", "chunks", "corpus", "embed")
+    stray = [f"--{option}" for option in for_files if getattr(asked, option) is not None]
+    if stray and asked.trace is None:
         raise click.UsageError(f"{', '.join(stray)}: only for files")
     with asked.store() as store:
-        run = run_store.find_run(store, asked.run, suite=config.suite or "default")
+        run = run_store.find_run(store, name, suite=config.suite or "default")
         return measured_run(
             store, run, profile=asked.profile, workers=asked.workers, bands=config.bands
         )
 
 
-def _files(asked: CommandOptions) -> MeasuredRun:
+def _files(asked: CommandOptions, trace: str) -> MeasuredRun:
     from ragauge.diagnose.diagnose import measured_files
 
     config = asked.config
     return measured_files(
         asked.run,
-        asked.trace,
+        trace,
         profile=asked.configured("profile"),
         dialect=asked.configured("dialect") or "auto",
         k=config.k or None,
@@ -87,5 +102,6 @@ def _files(asked: CommandOptions) -> MeasuredRun:
         corpus=asked.corpus,
         options=config.options,
         workers=asked.workers,
+        embed=embedding(asked.embed, asked.embed_cache, None, config),
         bands=config.bands,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -10,20 +10,23 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragauge.diagnose.hit_facts import HitFacts, read_hit_facts
 from ragauge.diagnose.prompt import PromptQuestion
 from ragauge.diagnose.rank_findings import NEEDS, diagnose
+from ragauge.diagnose.rules import Symptoms
 from ragauge.errors import RagaugeError
 from ragauge.metrics.columns import Ints
 from ragauge.model.chunk import Chunk
 from ragauge.model.diagnosis import Diagnosis, Witness
 from ragauge.model.gold import GoldItem
 from ragauge.model.payloads import UNREADABLE, thaw, thaw_chunks, thaw_gold, trace_of
-from ragauge.model.run import RunRecord, Store
+from ragauge.model.run import ResultFacts, RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands
 from ragauge.model.trace import Trace
 from ragauge.scoring.engines.choose import stored_engine
 from ragauge.scoring.gold_table import gold_table
+from ragauge.scoring.identify import EvidenceIdentifier
 from ragauge.scoring.inputs import Gold, ScoredRun, Traces
 from ragauge.scoring.remeasure import semantic_of
 from ragauge.scoring.results import at, with_hashes
@@ -41,6 +44,11 @@ class MeasuredRun(Struct, frozen=True, kw_only=True):
     items: Sequence[GoldItem]
     plan: ScoringPlan
     chunks: Mapping[str, Chunk] = {}
+    hits: HitFacts | None = None
+
+    def symptoms(self) -> Symptoms:
+        """The run as rules ask it, to be a baseline."""
+        return Symptoms(self.scores, self.types(), hits=self.hits, name=self.name)
 
     def types(self) -> dict[str, Ints]:
         """The questions by the type of their evidence, as places among those of the scores."""
@@ -52,7 +60,14 @@ def measured_files(
 ) -> MeasuredRun:
     """Score traces against gold, as `scoring.score` does, with what `also` names."""
     scored_runs: list[ScoredRun] = []
-    score(gold, traces, also=also, intervals=False, keep=scored_runs.append, **options)
+    hits: list[HitFacts] = []
+
+    def keep(scored: ScoredRun) -> None:
+        scored_runs.append(scored)
+        rows = ((facts, payload) for batch in scored.rows for facts, payload, _ in batch.rows)
+        hits.append(_hits(rows, scored.plan, scored.items, scored.chunks, scored.scores))
+
+    score(gold, traces, also=also, intervals=False, keep=keep, **options)
     (scored,) = scored_runs
     return MeasuredRun(
         name=name or scored.scores.trace_name,
@@ -60,7 +75,19 @@ def measured_files(
         items=scored.items,
         plan=scored.plan,
         chunks=scored.chunks,
+        hits=hits[0],
     )
+
+
+def _hits(
+    rows: Iterable[tuple[ResultFacts, bytes]],
+    plan: ScoringPlan,
+    items: Sequence[GoldItem],
+    chunks: dict[str, Chunk],
+    scores: Scores,
+) -> HitFacts:
+    identifier = EvidenceIdentifier(plan, items, chunks, gold_name=scores.gold_name)
+    return read_hit_facts(rows, identifier, scores)
 
 
 def measured_run(
@@ -97,7 +124,11 @@ def measured_run(
         scores = with_hashes(scores, items, plan.profile, chunks)
     semantic = semantic_of(scores, bands or {}, None) or stored_semantic(store, run)
     scores = replace(scores, semantic=semantic)
-    return MeasuredRun(name=run.run_id, scores=scores, items=items, plan=plan, chunks=chunks)
+    rows = ((row.facts, row.payload) for row in store.results(run.run_id))
+    hits = _hits(rows, plan, items, chunks, scores)
+    return MeasuredRun(
+        name=run.run_id, scores=scores, items=items, plan=plan, chunks=chunks, hits=hits
+    )
 
 
 def types_of(
@@ -115,8 +146,27 @@ def types_of(
     }
 
 
-def diagnosis_of(measured: MeasuredRun, *, limit: int = 10) -> Diagnosis:
-    """Say what is likely to be wrong with a run that was measured for it."""
+def diagnosis_of(
+    measured: MeasuredRun, *, limit: int = 10, baseline: MeasuredRun | None = None
+) -> Diagnosis:
+    """Say what is likely to be wrong with a run that was measured for it.
+
+    With a baseline, say what rose against it.
+    """
+    if baseline is not None:
+        _refuse_unusable(baseline)
+    _refuse_unusable(measured)
+    return diagnose(
+        measured.scores,
+        types=measured.types(),
+        hits=measured.hits,
+        before=None if baseline is None else baseline.symptoms(),
+        name=measured.name,
+        limit=limit,
+    )
+
+
+def _refuse_unusable(measured: MeasuredRun) -> None:
     if not measured.scores.tally.scored:
         raise RagaugeError.of(
             "nothing-measured",
@@ -127,7 +177,6 @@ def diagnosis_of(measured: MeasuredRun, *, limit: int = 10) -> Diagnosis:
     for block in measured.scores.blocks:
         hint = f"`ragauge explain {block.code}` says more"
         raise RagaugeError.of(block.code, f"`{measured.name}`: {block.message}", hint=hint)
-    return diagnose(measured.scores, types=measured.types(), name=measured.name, limit=limit)
 
 
 def prompt_questions(

@@ -1,16 +1,23 @@
-"""Ranking: all rules over a run, what most questions suffer from first."""
+"""Ranking: all rules over a run, what most questions suffer from first.
+
+With a baseline only what rose counts: questions that a cause is claimed of now, and was not then.
+A cause that acts earlier goes before one that it accounts for, however many questions have that.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
+from ragauge.diagnose.hit_facts import HitFacts
 from ragauge.diagnose.rules import RULES, DiagnosisRule, Symptoms, delta_s_notes
 from ragauge.metrics.columns import Ints
 from ragauge.model.comparison import RANKS
-from ragauge.model.diagnosis import Diagnosis, DiagnosisFinding, Tallied, Witness
+from ragauge.model.diagnosis import Diagnosis, DiagnosisFinding, Number, Tallied, Witness
 from ragauge.model.labels import CAUSES, GOOD, LABELS
 from ragauge.model.scores import Scores
 
@@ -43,23 +50,31 @@ def diagnose(
     scores: Scores,
     *,
     types: Mapping[str, Ints] | None = None,
+    hits: HitFacts | None = None,
+    before: Symptoms | None = None,
     name: str = "",
     limit: int = 10,
     notes: Sequence[str] = (),
 ) -> Diagnosis:
-    """Say what is likely to be wrong with a run; `limit` questions are listed."""
-    run = Symptoms(scores, types)
-    ranked: list[tuple[tuple[bool, int, int], DiagnosisFinding]] = []
-    silent = []
-    for place, rule in enumerate(RULES):
+    """Say what is likely to be wrong with a run; `limit` questions are listed.
+
+    `hits` are what its lists of hits show; `before` is the baseline.
+    """
+    run = Symptoms(scores, types, hits=hits, before=before)
+    claims: list[_Claim] = []
+    silent, steady = [], []
+    for rule in RULES:
         places = rule.affected(run)
         if places is None:
-            if all(run.value(need) is None for need in rule.needs):
+            if not _could_look(rule, run):
                 silent.append(rule.id)
             continue
-        finding = _finding(rule, places, run, min(limit, WITNESSES))
-        ranked.append(((not rule.blocking, -finding.affected, place), finding))
-    ranked.sort(key=lambda entry: entry[0])
+        claim = _claim(rule, places, run)
+        if before is not None and claim.rose <= 0 and not rule.blocking:
+            steady.append(f"{rule.id} ({len(places) - claim.rose} → {len(places)})")
+            continue
+        claims.append(claim)
+    findings = [_finding(claim, run, min(limit, WITNESSES)) for claim in ranked(claims)]
     bad = bad_places(scores)
     questions = scores.questions
     label_counts = (
@@ -77,26 +92,93 @@ def diagnose(
         records=scores.tally.scored,
         labels=_tallied(LABELS, questions.labels, label_counts),
         causes=_tallied(CAUSES, questions.causes, cause_counts),
-        findings=tuple(finding for _, finding in ranked),
+        findings=tuple(findings),
         questions=tuple(witness(run, place) for place in bad[:limit]),
         listed_of=len(bad),
         silent=tuple(silent),
         notes=(*scores.warnings, *delta_s_notes(scores), *notes),
+        baseline=None if before is None else before.name,
+        steady=tuple(steady),
     )
 
 
-def _finding(rule: DiagnosisRule, places: Ints, run: Symptoms, limit: int) -> DiagnosisFinding:
+class _Claim(NamedTuple):
+    """A rule that holds of some questions; `fresh` are those that it did not hold of before."""
+
+    rule: DiagnosisRule
+    places: Ints
+    fresh: frozenset[int]
+    recovered: int
+
+    @property
+    def rose(self) -> int:
+        """By how many questions it rose; without a baseline all are new."""
+        return len(self.fresh) - self.recovered
+
+
+def _claim(rule: DiagnosisRule, places: Ints, run: Symptoms) -> _Claim:
+    if run.before is None:
+        return _Claim(rule, places, frozenset(places.tolist()), 0)
+    earlier = rule.affected(run.before)
+    had = frozenset(() if earlier is None else earlier.tolist())
+    fresh = {place for place in places.tolist() if int(run.earlier[place]) not in had}
+    now = {int(run.earlier[place]) for place in places.tolist()}
+    compared = {*run.earlier.tolist()}
+    recovered = sum(place in compared and place not in now for place in had)
+    order = sorted(places.tolist(), key=lambda place: place not in fresh)
+    return _Claim(rule, np.array(order, np.int64), frozenset(fresh), recovered)
+
+
+def ranked(claims: Sequence[_Claim]) -> list[_Claim]:
+    """What blocks first, then by questions; what an earlier cause accounts for comes after it."""
+    left = sorted(claims, key=lambda claim: (not claim.rule.blocking, -claim.rose))
+    order: list[_Claim] = []
+    while left:
+        # A cause never accounts for one of its own level, so that one is always free.
+        free = next(claim for claim in left if not any(_accounts(one, claim) for one in left))
+        order.append(free)
+        left = [claim for claim in left if claim is not free]
+    return order
+
+
+def _accounts(cause: _Claim, symptom: _Claim) -> bool:
+    """Whether most questions of one are among those of another that acts earlier."""
+    if cause.rule.level >= symptom.rule.level or symptom.rule.blocking:
+        return False
+    common = len(cause.fresh & symptom.fresh)
+    return 2 * common >= len(symptom.fresh) and bool(common)
+
+
+def _could_look(rule: DiagnosisRule, run: Symptoms) -> bool:
+    """Whether anything was recorded that a rule looks at."""
+    metrics = any(run.value(need) is not None for need in rule.needs)
+    return metrics or any(run.hit_mean(fact) is not None for fact in rule.facts)
+
+
+def _finding(claim: _Claim, run: Symptoms, limit: int) -> DiagnosisFinding:
+    rule, places = claim.rule, claim.places
+    numbers = rule.shown_numbers(run, places)
+    if run.before is not None:
+        numbers = _beside(numbers, rule.shown_numbers(run.before, np.zeros(0, np.int64)))
     return DiagnosisFinding(
         id=rule.id,
         title=rule.title,
         affected=len(places),
         share=len(places) / run.size if run.size else 0.0,
-        numbers=rule.shown_numbers(run, places),
+        numbers=numbers,
         witnesses=tuple(witness(run, place) for place in places.tolist()[:limit]),
         step=rule.step if isinstance(rule.step, str) else rule.step(run, places),
         source=rule.source,
         blocking=rule.blocking,
+        rose=None if run.before is None else claim.rose,
+        was=None if run.before is None else len(places) - claim.rose,
     )
+
+
+def _beside(now: Sequence[Number], then: Sequence[Number]) -> tuple[Number, ...]:
+    """Numbers with what they were in the baseline; counts of questions have no such number."""
+    earlier = {number.name: number.value for number in then if not number.whole}
+    return tuple(replace(number, before=earlier.get(number.name)) for number in now)
 
 
 def witness(run: Symptoms, place: int) -> Witness:

@@ -1,7 +1,9 @@
 """Rules: likely causes as a table, and what a rule can ask of a run.
 
 What is far in ΔS is said by the bands of the embedder. Distances of several embedders are not read
-together, those that compare words are not read at all; nor is a sweep whose lists end at five.
+together; how far is far is not asked of those that compare words, nor of a sweep whose lists end
+at five. A question that came out right is no evidence of a fault in the index. Where there is a
+baseline, rules about an index ask what changed.
 """
 
 from __future__ import annotations
@@ -12,13 +14,16 @@ from functools import cached_property
 import numpy as np
 from msgspec import Struct
 
+from ragauge.diagnose.hit_facts import HitFacts
 from ragauge.metrics.columns import Bools, Floats, Ints
 from ragauge.model.diagnosis import Number
 from ragauge.model.error_reasons import counted_reasons
+from ragauge.model.labels import GOOD
 from ragauge.model.phrases import count
 from ragauge.model.scores import Scores
 from ragauge.model.semantic import Bands, is_lexical
 from ragauge.stats import exact_sums
+from ragauge.text import some
 
 SLACK = 1e-9
 """A difference of two means may be off by its last bit, and 1.0 - 0.8 is less than 0.2."""
@@ -37,13 +42,31 @@ FLAT = 0.05
 FALLING = 0.10
 """Flat and falling are numbers of our own: the pages say flat, high and sharp."""
 
+FARTHER = 0.10
+"""How much farther all hits of a list are when index and queries no longer match."""
+
+REVERSED = -0.30
+"""Kendall's tau of rank and ΔS where the farthest come first. An index that ranks by the embedder
+has 1, one that ranks by words between 0.1 and 0.5, one in no order 0."""
+
+WHOLE = 0.90
+"""A chunk that holds less of its evidence, or of its former text, was cut."""
+
+MANY = 0.20
+"""A change in so many chunks, or in so much of a list, is no edit."""
+
+LEAST_LISTS = 3
+"""A document that so many questions expect, or lists had, does not stay away by chance."""
+
+_COSINE_SLACK = 1e-3
+NEARNESS = "tau of rank and ΔS"
+
 _REASONS = 5
 """Reasons of errors that are listed with their counts."""
 
 TAU = 0.60
 SAME_CITATIONS = 0.70
 SAME_WORDS = 0.20
-FLIPS = 0.05
 
 _EVIDENCE_WAS_THERE = (None, "retrieved-not-cited", "out-of-scope-citation", "cited-wrong-offsets")
 """Causes that are not of retrieval."""
@@ -52,17 +75,71 @@ _RECALL, _HIT = "retrieval.recall@5", "retrieval.hit@"
 _PRECISION, _CITED = "answer.grounded_precision", "citation.hit_rate"
 _FIRST, _DEEP = "semantic.delta_s_hits@5", "semantic.delta_s_hits@20"
 _DELTA_S_CITED = "semantic.delta_s_cited"
-_TAU, _JACCARD = "stability.rank_tau", "stability.citation_jaccard"
-_EDITS = "stability.claim_distance"
-_MIXED, _CONVERGENT = "stability.lambda_recursive", "stability.convergent"
+_CONVERGENT = "stability.convergent"
 
 
 class Symptoms:
-    """The scores of a run as rules ask them; `types` says which questions have which evidence."""
+    """The scores of a run as rules ask them; `types` says which questions have which evidence.
 
-    def __init__(self, scores: Scores, types: Mapping[str, Ints] | None = None) -> None:
+    `hits` are what its lists of hits show, `before` the run that it is compared with.
+    """
+
+    def __init__(
+        self,
+        scores: Scores,
+        types: Mapping[str, Ints] | None = None,
+        *,
+        hits: HitFacts | None = None,
+        before: Symptoms | None = None,
+        name: str = "",
+    ) -> None:
+        self.name = name
         self.scores = scores
         self.types = types or {}
+        self.hits = hits
+        self.before = before
+
+    @cached_property
+    def keys(self) -> list[tuple[str, int | None]]:
+        """The questions by id and turn."""
+        values = self.scores.per_question
+        if values is None:
+            return []
+        return list(zip(values.qids, values.turns, strict=True))
+
+    @cached_property
+    def earlier(self) -> Ints:
+        """Where each question is in the baseline; -1 where it has none."""
+        places: dict[tuple[str, int | None], int] = {}
+        if self.before is not None:
+            places = {key: place for place, key in enumerate(self.before.keys)}
+        return np.array([places.get(key, -1) for key in self.keys], np.int64)
+
+    def changed(self, of_run: Callable[[Symptoms], Floats | None]) -> tuple[Floats, Floats]:
+        """A number of each question now and in the baseline; nan where one of them has none."""
+        now, then = of_run(self), None if self.before is None else of_run(self.before)
+        if now is None or then is None:
+            return np.full(self.size, np.nan), np.full(self.size, np.nan)
+        earlier = np.append(then, np.nan)[self.earlier]
+        known = ~np.isnan(now) & ~np.isnan(earlier)
+        return np.where(known, now, np.nan), np.where(known, earlier, np.nan)
+
+    def hit_fact(self, name: str) -> Floats:
+        """A fact about the hits of each question; nan where hits were not looked at."""
+        if self.hits is None:
+            return np.full(self.size, np.nan)
+        values: Floats = getattr(self.hits, name)
+        return values
+
+    @cached_property
+    def suffering(self) -> Bools:
+        """The questions that went wrong: those with a cause, or a bad label."""
+        fine = {*GOOD, "UNLABELLED", "NO_ANSWER"}
+        questions = self.scores.questions
+        pairs = zip(questions.labels, questions.causes, strict=True)
+        return np.array(
+            [label not in fine or cause is not None for label, cause in pairs], np.bool_
+        )
 
     @property
     def size(self) -> int:
@@ -126,6 +203,17 @@ class Symptoms:
         keys = values[places] if worst == "low" else -values[places]
         return _by(places, keys.tolist())
 
+    def hit_mean(self, name: str) -> float | None:
+        """The mean of a fact about hits, over the questions that have it."""
+        values = self.hit_fact(name)
+        values = values[~np.isnan(values)]
+        return exact_sums.mean(values) if len(values) else None
+
+    def hit_number(self, name: str, title: str, reading: str = "") -> Number:
+        """The mean of a fact about hits as a number behind a finding."""
+        n = int((~np.isnan(self.hit_fact(name))).sum())
+        return Number(name=title, value=self.hit_mean(name), n=n, reading=reading)
+
     def mean(self, metric: str, places: Ints) -> tuple[float | None, int]:
         """The mean of a metric over some questions, and over how many of them it is."""
         values = self.of(metric)[places]
@@ -143,6 +231,10 @@ def _by(places: Ints, keys: Sequence[float]) -> Ints:
     return places[order]
 
 
+INDEX, SEARCH, RANKING, CITATION, ANSWER, SYMPTOM = range(6)
+"""How early a cause acts. An index that is wrong shows in everything that comes after it."""
+
+
 class DiagnosisRule(Struct, frozen=True, kw_only=True):
     """A likely cause, and what must be so for it to be claimed.
 
@@ -152,6 +244,8 @@ class DiagnosisRule(Struct, frozen=True, kw_only=True):
     step       what to do next
     source     the page whose table of symptoms it comes from
     of_run     it is claimed of the run, even where no question shows it
+    level      how early it acts: what an earlier one accounts for comes after it
+    facts      the facts about hits that it looks at, where it asks no metric
     """
 
     id: str
@@ -163,6 +257,8 @@ class DiagnosisRule(Struct, frozen=True, kw_only=True):
     figures: Callable[[Symptoms, Ints], tuple[Number, ...]] | None = None
     blocking: bool = False
     of_run: bool = False
+    level: int = SYMPTOM
+    facts: tuple[str, ...] = ()
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -201,8 +297,10 @@ def unread(scores: Scores) -> str | None:
 def delta_s_notes(scores: Scores) -> list[str]:
     """What is not looked for although there is ΔS; several embedders are a finding themselves."""
     why = unread(scores) if len(scores.embedders) == 1 else None
+    if why is None:
+        return []
     names = ", ".join(rule.id for rule in DELTA_S_RULES)
-    return [] if why is None else [f"not looked for in ΔS, as {why}: {names}"]
+    return [f"of ΔS only changes against a baseline are read, as {why}: {names}"]
 
 
 def _several_embedders(run: Symptoms) -> Ints | None:
@@ -261,24 +359,207 @@ def _sweep(run: Symptoms) -> tuple[float, float] | None:
     return (first, deep) if bool((deeper & ~np.isnan(run.of(_DEEP))).any()) else None
 
 
-def _flat(run: Symptoms) -> Ints | None:
-    sweep, risk = _sweep(run), bands_of(run.scores).risk
-    if sweep is None or sweep[0] < risk or abs(sweep[1] - sweep[0]) > FLAT + SLACK:
+def _only_suffering(run: Symptoms, places: Ints) -> Ints:
+    return places[run.suffering[places]]
+
+
+def _is_common(holds: Bools, known: Bools) -> bool:
+    """Whether something holds of at least half of the questions of which it is known."""
+    return bool(known.any()) and 2 * int((holds & known).sum()) >= int(known.sum())
+
+
+def _mismatched(run: Symptoms) -> Ints | None:
+    """Far at any depth, by the bands; beside a baseline, farther than there, and in no order."""
+    before = run.before
+    if before is None or before.scores.embedders != run.scores.embedders:
+        sweep, risk = _sweep(run), bands_of(run.scores).risk
+        if sweep is None or sweep[0] < risk or abs(sweep[1] - sweep[0]) > FLAT + SLACK:
+            return None
+        return _only_suffering(run, run.where(_FIRST, lambda v: v >= risk, worst="high"))
+    now, then = run.changed(lambda one: one.of(_DEEP))
+    nearness, ordered = run.changed(lambda one: one.hit_fact("nearness"))
+    known = ~np.isnan(now) & ~np.isnan(nearness)
+    # A reranker that errs keeps its candidates; another index still has the nearest first.
+    farther = known & (now - then >= FARTHER - SLACK)
+    if not _is_common(farther, known):
         return None
-    return run.where(_FIRST, lambda v: v >= risk, worst="high")
+    if abs(float(np.mean(nearness[known]))) > float(np.mean(ordered[known])) / 2:
+        return None
+    return _only_suffering(run, _by(np.flatnonzero(farther), (-now[farther]).tolist()))
 
 
-def _falling(run: Symptoms) -> Ints | None:
+def _mismatch_numbers(run: Symptoms, _places: Ints) -> tuple[Number, ...]:
+    risk = bands_of(run.scores).risk
+    return (
+        run.number(_FIRST, f"far: {risk:.2f} or more, or {FARTHER:.2f} more than in the baseline"),
+        run.number(_DEEP, f"flat: within {FLAT:.2f} of the first"),
+        run.hit_number("nearness", NEARNESS, "0: in no order"),
+    )
+
+
+def _reversed(run: Symptoms) -> Ints | None:
+    """ΔS falls along the lists, or scores run in the other direction than in the baseline."""
+    nearness = run.hit_fact("nearness")
+    known = ~np.isnan(nearness)
+    # Words alone may well be rarer in the best text; what counts then is that it was otherwise.
+    readable = unread(run.scores) is None or run.before is not None
+    if readable and _is_common(nearness <= REVERSED, known):
+        places = np.flatnonzero(known & (nearness < 0))
+        return _only_suffering(run, _by(places, nearness[places].tolist()))
+    now, then = run.changed(lambda one: one.hit_fact("falling"))
+    turned = (now * then < 0) & (np.abs(now) > 0.5) & (np.abs(then) > 0.5)
+    if not _is_common(turned, ~np.isnan(now)):
+        return None
+    return _only_suffering(run, np.flatnonzero(turned))
+
+
+def _too_long(run: Symptoms) -> Ints | None:
+    """Scores that no cosine has, and hits that are longer than they were."""
+    hits = run.hits
+    if hits is None:
+        return None
+    highest, then = run.changed(lambda one: one.hit_fact("highest"))
+    known = ~np.isnan(highest)
+    was_cosine = bool(known.any()) and bool((then[known] <= 1 + SLACK).all())
+    is_cosine = any("cos" in metric for metric in hits.metrics)
+    if not was_cosine and not is_cosine:
+        return None
+    if is_cosine:
+        highest = run.hit_fact("highest")
+    beyond: Bools = np.nan_to_num(highest) > 1 + _COSINE_SLACK
+    length, earlier = run.changed(lambda one: one.hit_fact("length"))
+    both = ~np.isnan(length)
+    # Longer vectors win, and long texts have them; a score of another kind favours nobody.
+    longer = not both.any() or float(np.median(length[both])) > float(np.median(earlier[both]))
+    if not _is_common(beyond, ~np.isnan(highest)) or not longer:
+        return None
+    places = _only_suffering(run, np.flatnonzero(beyond))
+    return _by(places, (-np.nan_to_num(highest[places])).tolist())
+
+
+def _length_numbers(run: Symptoms, _places: Ints) -> tuple[Number, ...]:
+    return (
+        run.hit_number("highest", "highest score", "a cosine is at most 1"),
+        run.hit_number("length", "bytes of the first five hits", "longer: long texts win"),
+    )
+
+
+def _documents_missing(run: Symptoms) -> Ints | None:
+    """Questions whose document appears in no list, although several should or did have it."""
+    hits = run.hits
+    if hits is None or not hits.docs:
+        return None
+    wanted: dict[str, int] = {}
+    for docs in hits.wanted_docs:
+        for doc in docs:
+            wanted[doc] = wanted.get(doc, 0) + 1
+    before = None if run.before is None else run.before.hits
+    absent = {
+        doc
+        for doc, questions in wanted.items()
+        if doc not in hits.docs
+        and (questions if before is None else before.docs.get(doc, 0)) >= LEAST_LISTS
+    }
+    if absent == wanted.keys():
+        return None  # the names of documents differ between gold and traces
+    return _places([not absent.isdisjoint(docs) for docs in hits.wanted_docs])
+
+
+def _document_numbers(run: Symptoms, places: Ints) -> tuple[Number, ...]:
+    hits = run.hits
+    assert hits is not None
+    docs = sorted({doc for place in places.tolist() for doc in hits.wanted_docs[place]})
+    absent = [doc for doc in docs if doc not in hits.docs]
+    return (
+        Number(
+            name="documents in no list of hits",
+            value=float(len(absent)),
+            n=len(docs),
+            reading=some(absent),
+            whole=True,
+        ),
+        run.number(_RECALL),
+    )
+
+
+def _cut(run: Symptoms) -> Ints | None:
+    """Evidence that was found by its id and is not whole, or chunks shorter than they were."""
+    hits = run.hits
+    if hits is None:
+        return None
+    covered = run.hit_fact("covered")
+    cut = np.nan_to_num(covered, nan=1.0) < WHOLE - SLACK
+    if run.before is not None and run.before.hits is not None:
+        _, earlier = run.changed(lambda one: one.hit_fact("covered"))
+        cut &= ~(earlier < WHOLE - SLACK)  # chunks that never held all of the evidence
+        shorter, common = hits.shorter_than(run.before.hits, WHOLE - SLACK)
+        # Some chunks of an edited corpus are shorter; many are, where all are cut.
+        if shorter and len(shorter) >= MANY * common:
+            cut |= np.array([not shorter.isdisjoint(ids) for ids in hits.chunks_of], np.bool_)
+    return np.flatnonzero(cut)
+
+
+def _cut_numbers(run: Symptoms, _places: Ints) -> tuple[Number, ...]:
+    return (
+        run.hit_number("covered", "share of the evidence that its hit holds", "1: whole"),
+        run.hit_number("length", "bytes of the first five hits"),
+    )
+
+
+def _filtered(run: Symptoms) -> Ints | None:
+    """Lists that are shorter than before while others are full; or closer text further down."""
+    now, then = run.changed(lambda one: one.hit_fact("count"))
+    hits, before = run.hits, None if run.before is None else run.before.hits
+    # All lists as long as each other, and shorter than before: somebody asks for fewer hits.
+    if (
+        hits is not None
+        and before is not None
+        and not bool((now[~np.isnan(now)] == hits.longest).all())
+    ):
+        shorter: Bools = np.nan_to_num(now) < np.nan_to_num(then) * (1 - MANY)
+        places = _only_suffering(run, np.flatnonzero(shorter))
+        if len(places):
+            return _by(places, (now[places] - then[places]).tolist())
     sweep = _sweep(run)
     if sweep is None or sweep[0] - sweep[1] < FALLING - SLACK:
         return None
-    return run.where(_FIRST, lambda v: v > sweep[1], worst="high")
+    return _only_suffering(run, run.where(_FIRST, lambda v: v > sweep[1], worst="high"))
+
+
+def _filter_numbers(run: Symptoms, _places: Ints) -> tuple[Number, ...]:
+    return (
+        run.hit_number("count", "hits of a list", "fewer than before: something is taken away"),
+        run.number(_FIRST),
+        run.number(_DEEP, f"{FALLING:.2f} or more below the first"),
+    )
 
 
 def _far(run: Symptoms) -> Ints | None:
     risk = bands_of(run.scores).risk
     far = run.where(_DELTA_S_CITED, lambda v: v >= risk, worst="high")
-    return far if unread(run.scores) is None else None
+    return _only_suffering(run, far) if unread(run.scores) is None else None
+
+
+def _below(name: str, least: float) -> Callable[[Symptoms], Ints | None]:
+    """The questions whose seeds agree less than this, the least first."""
+
+    def find(run: Symptoms) -> Ints:
+        values = run.hit_fact(name)
+        places = np.flatnonzero(np.nan_to_num(values, nan=1.0) < least)
+        return _by(places, values[places].tolist())
+
+    return find
+
+
+def _above(name: str, most: float) -> Callable[[Symptoms], Ints | None]:
+    """The questions whose seeds differ more than this, the most first."""
+
+    def find(run: Symptoms) -> Ints:
+        values = run.hit_fact(name)
+        places = np.flatnonzero(np.nan_to_num(values) > most)
+        return _by(places, (-values[places]).tolist())
+
+    return find
 
 
 def _without_citations(run: Symptoms) -> Ints | None:
@@ -341,17 +622,10 @@ def _refused_step(run: Symptoms, places: Ints) -> str:
     return "Loosen the template: most of these had the evidence in front of them and refused."
 
 
-def _flips(run: Symptoms) -> Ints | None:
-    rate = run.value(_MIXED)
-    if rate is None or rate <= FLIPS:
-        return None
-    return run.where(_MIXED, lambda v: v > 0, worst="high")
-
-
 def _flips_step(run: Symptoms, _places: Ints) -> str:
-    tau = run.value(_TAU)
+    tau = run.hit_mean("tau")
     if tau is None or tau < TAU:
-        return "Mend retrieval first: wordings of one question retrieve different text."
+        return "Fix retrieval first: two calls with one wording retrieve different text."
     return (
         "Fix the prompt: the hits agree, the answers do not. Keep system text, task, "
         "constraints, citations and answer in one order, and pin the seed."
@@ -374,7 +648,7 @@ def _errors_step(run: Symptoms, _places: Ints) -> str:
     errors = run.scores.errors
     total = count(sum(errors.values()), "error")
     listed = f"{total}: {counted_reasons(errors)}. " if errors else ""
-    return f"{listed}Mend the most frequent cause first, then run these questions again."
+    return f"{listed}Fix the most frequent cause first, then run these questions again."
 
 
 # What keeps a run from being measured as a whole: traces that are not there, or mean nothing.
@@ -419,6 +693,7 @@ COMPLETENESS_RULES = (
 RETRIEVAL_RULES = (
     DiagnosisRule(
         id="retrieval-empty",
+        level=SEARCH,
         title="Nothing is retrieved",
         source="WFGY ops playbook (retrieval empty)",
         find=lambda run: run.where("retrieval.empty", lambda v: v > 0, worst="high"),
@@ -437,6 +712,7 @@ RETRIEVAL_RULES = (
     ),
     DiagnosisRule(
         id="boundaries-bleed",
+        level=RANKING,
         title="Near negatives come before the evidence",
         source="WFGY chunking eval page (boundary leaks)",
         find=lambda run: run.caused("negative-preferred"),
@@ -459,6 +735,7 @@ RETRIEVAL_RULES = (
     ),
     DiagnosisRule(
         id="ordering",
+        level=RANKING,
         title="The evidence is retrieved, and ranked too low",
         source="WFGY rerankers page",
         find=lambda run: run.caused("ranked-too-low"),
@@ -481,30 +758,85 @@ RETRIEVAL_RULES = (
     ),
 )
 
+# What may be wrong with the index: seen in the lists of hits, best beside a baseline.
+INDEX_RULES = (
+    DiagnosisRule(
+        id="reversed-order",
+        level=INDEX,
+        title="The farthest text comes first",
+        source="own",
+        find=_reversed,
+        numbers={},
+        facts=("nearness", "falling"),
+        figures=lambda run, _places: (
+            run.hit_number("nearness", NEARNESS, "1: the nearest first; -1: the farthest"),
+            run.hit_number("falling", "tau of rank and score", "1: the highest first"),
+        ),
+        step="Look at the sign: a similarity sorted as a distance (or a distance as a similarity) "
+        "gives the text that fits least. Compare the metric of the index with the sort order.",
+    ),
+    DiagnosisRule(
+        id="vectors-not-normalised",
+        level=INDEX,
+        title="Vectors are not normalised",
+        source="WFGY vector store pages (normalisation)",
+        find=_too_long,
+        numbers={},
+        facts=("highest",),
+        figures=_length_numbers,
+        step="Scale vectors to length 1 when writing and when asking, or choose the cosine as the "
+        "metric: a dot product of other vectors prefers long texts.",
+    ),
+    DiagnosisRule(
+        id="chunks-cut",
+        level=INDEX,
+        title="Chunks are cut off",
+        source="own",
+        find=_cut,
+        numbers={},
+        facts=("covered", "length"),
+        figures=_cut_numbers,
+        step="Compare a chunk in the index with its document: a field that is too short, or a "
+        "longest input of the embedder, cuts the end off. Make the chunks fit, and index again.",
+    ),
+    DiagnosisRule(
+        id="documents-missing",
+        level=INDEX,
+        title="Documents are not in the index",
+        source="own",
+        find=_documents_missing,
+        numbers={},
+        facts=("count",),
+        figures=_document_numbers,
+        step="Look for these documents in the index and in the log of the ingestion; then ingest "
+        "them again. A filter on metadata that they lack looks the same.",
+    ),
+)
+
 # What distances show: a sweep over k, and cited snippets that are far away.
 DELTA_S_RULES = (
     DiagnosisRule(
         id="metric-mismatch",
-        title="Hits are far away at any depth",
+        level=INDEX,
+        title="Index and queries do not match",
         source="WFGY ΔS probes (k sweep flat and high)",
-        find=_flat,
-        numbers={
-            _FIRST: "high: {bands.risk:.2f} or more",
-            _DEEP: f"flat: within {FLAT:.2f} of the first",
-        },
-        step="Check that the index and the queries are embedded alike: one model, one metric, "
-        "vectors normalised on writing and on reading. Then build the index again.",
-        of_run=True,
+        find=_mismatched,
+        numbers={_FIRST: "", _DEEP: ""},
+        figures=_mismatch_numbers,
+        step="Check that the index and the queries are embedded alike: one model, one version, one "
+        "metric. Then build the index again.",
     ),
     DiagnosisRule(
         id="filter-too-strict",
-        title="Closer text stands further down",
+        level=SEARCH,
+        title="Something takes hits away",
         source="WFGY ΔS probes (k sweep falling)",
-        find=_falling,
-        numbers={_FIRST: "", _DEEP: f"{FALLING:.2f} or more below the first"},
-        step="Widen the candidates: closer text stands further down. Loosen filters, and rerank "
-        "or mix in a second retriever before cutting.",
-        of_run=True,
+        find=_filtered,
+        numbers={_FIRST: "", _DEEP: ""},
+        figures=_filter_numbers,
+        step="Ask for one of these questions without filters: on metadata that some chunks lack, "
+        "they take away what was found. Filter before the search or ask for more, and rerank "
+        "after that.",
     ),
     DiagnosisRule(
         id="far-citations",
@@ -524,6 +856,7 @@ DELTA_S_RULES = (
 CITATION_RULES = (
     DiagnosisRule(
         id="no-citations",
+        level=CITATION,
         title="Answers cite nothing",
         source="WFGY chunking eval page (eval without cite-first)",
         find=_without_citations,
@@ -546,6 +879,7 @@ CITATION_RULES = (
     ),
     DiagnosisRule(
         id="offsets-drift",
+        level=CITATION,
         title="The right place is cited by wrong offsets",
         source="WFGY chunking eval page (right section, wrong offsets)",
         find=lambda run: run.caused("cited-wrong-offsets"),
@@ -558,6 +892,7 @@ CITATION_RULES = (
     ),
     DiagnosisRule(
         id="unretrieved-citations",
+        level=CITATION,
         title="Something is cited that was not retrieved",
         source="WFGY eval page (citations within hits); reindex page",
         find=_unretrieved,
@@ -571,6 +906,7 @@ CITATION_RULES = (
 ANSWER_RULES = (
     DiagnosisRule(
         id="claims-miss",
+        level=ANSWER,
         title="Answers cite the evidence, and say something else",
         source="WFGY eval page (precision low, CHR high)",
         find=lambda run: run.caused("claim-missing"),
@@ -595,6 +931,7 @@ ANSWER_RULES = (
     ),
     DiagnosisRule(
         id="under-refusal",
+        level=ANSWER,
         title="Questions without an answer are answered",
         source="WFGY eval page (under-refusal high)",
         find=lambda run: run.labelled("HALLUCINATION"),
@@ -604,6 +941,7 @@ ANSWER_RULES = (
     ),
     DiagnosisRule(
         id="over-refusal",
+        level=ANSWER,
         title="Questions with an answer are refused",
         source="WFGY eval page and example 08 (over-refusal high)",
         find=lambda run: run.labelled("OVER_REFUSAL"),
@@ -616,54 +954,72 @@ ANSWER_RULES = (
     ),
 )
 
-# What may be wrong between slots: the same question, in other words or with another seed.
+# What may be wrong between calls: the same question in the same words, with another seed. Other
+# words are another query; that they retrieve other text is no fault of the system's order.
 STABILITY_RULES = (
     DiagnosisRule(
         id="order-flips",
-        title="Hits change places between slots",
+        level=SEARCH,
+        title="Hits change places between calls",
         source="WFGY chunking eval page (order flips); reranker checklist",
-        find=lambda run: run.where(_TAU, lambda v: v < TAU),
-        numbers={_TAU: f"{TAU:.2f} at least"},
-        step="Break ties by id, pin the reranker's seed and keep the order of headers fixed, so "
-        "that the same hits stand in the same order.",
+        find=_below("tau", TAU),
+        numbers={},
+        facts=("tau",),
+        figures=lambda run, _places: (
+            run.hit_number("tau", "tau of hits, seeds of one wording", f"{TAU:.2f} at least"),
+        ),
+        step="Sort what comes back from several places, break ties by id and pin the reranker's "
+        "seed, so that the same hits stand in the same order.",
     ),
     DiagnosisRule(
         id="outcome-flips",
-        title="The outcome depends on wording or seed",
+        title="The outcome depends on the seed",
         source="WFGY ΔS probes (λ flips)",
-        find=_flips,
-        numbers={
-            _MIXED: f"some slots hit and some do not; {FLIPS:.2f} at most",
-            _CONVERGENT: "canary: 0.95 at least",
-            _TAU: f"from {TAU:.2f} on retrieval is steady",
-        },
+        find=_above("flips", 0),
+        numbers={},
+        facts=("flips",),
+        figures=lambda run, _places: (
+            run.hit_number("flips", "a wording hits with one seed only", "0 at best"),
+            run.number(_CONVERGENT, "canary: 0.95 at least"),
+            run.hit_number("tau", "tau of hits, seeds of one wording", f"steady from {TAU:.2f} on"),
+        ),
         step=_flips_step,
     ),
     DiagnosisRule(
         id="citations-vary",
-        title="Slots of a question cite different text",
+        title="Calls with one wording cite different text",
         source="WFGY semantic stability page (CSS)",
-        find=lambda run: run.where(_JACCARD, lambda v: v < SAME_CITATIONS),
-        numbers={_JACCARD: f"{SAME_CITATIONS:.2f} at least"},
+        find=_below("citations", SAME_CITATIONS),
+        numbers={},
+        facts=("citations",),
+        figures=lambda run, _places: (
+            run.hit_number(
+                "citations", "citations that all seeds share", f"{SAME_CITATIONS:.2f} at least"
+            ),
+        ),
         step="Look for near duplicates among the cited blocks: remove them from the index, and "
         "hand fewer hits to the answer.",
     ),
     DiagnosisRule(
         id="claims-vary",
-        title="Slots of a question say different things",
+        title="Calls with one wording say different things",
         source="WFGY semantic stability page (NED50, RCR)",
-        find=lambda run: run.where(_EDITS, lambda v: v > SAME_WORDS, worst="high"),
-        numbers={
-            _EDITS: f"{SAME_WORDS:.2f} at most",
-            "stability.refusal_consistency": "0.98 at least",
-        },
+        find=_above("claims", SAME_WORDS),
+        numbers={},
+        facts=("claims",),
+        figures=lambda run, _places: (
+            run.hit_number(
+                "claims", "distance of claims, seeds of one wording", f"{SAME_WORDS:.2f} at most"
+            ),
+        ),
         step="Ask for the claim in a fixed schema and pin the temperature: the wording changes "
-        "from slot to slot. Where λ is → all the same, only the wording does.",
+        "from call to call. Where λ is → all the same, only the wording does.",
     ),
 )
 
 RULES = (
     *COMPLETENESS_RULES,
+    *INDEX_RULES,
     *RETRIEVAL_RULES,
     *DELTA_S_RULES,
     *CITATION_RULES,

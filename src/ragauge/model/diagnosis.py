@@ -13,7 +13,7 @@ class Number(Struct, frozen=True, kw_only=True):
     """One number behind a finding: a metric of the run, or a count, and how it is read.
 
     `n` is how many questions it is over; `reading` is the limit it is held against, in words;
-    `whole` says that it is a count.
+    `whole` says that it is a count; `before` is the value in the baseline.
     """
 
     name: str
@@ -21,6 +21,7 @@ class Number(Struct, frozen=True, kw_only=True):
     n: int
     reading: str = ""
     whole: bool = False
+    before: float | None = None
 
 
 class Witness(Struct, frozen=True, kw_only=True):
@@ -37,7 +38,9 @@ class Witness(Struct, frozen=True, kw_only=True):
 class DiagnosisFinding(Struct, frozen=True, kw_only=True):
     """One likely cause. `affected` counts its questions, of which `witnesses` are the worst.
 
-    `blocking`: as long as it holds, no other number of the run can be trusted.
+    `blocking`: as long as it holds, no other number of the run can be trusted. With a baseline
+    `was` counts its questions there, less those that only one run has, and `rose` by how many they
+    are more now.
     """
 
     id: str
@@ -49,6 +52,8 @@ class DiagnosisFinding(Struct, frozen=True, kw_only=True):
     step: str
     source: str
     blocking: bool = False
+    rose: int | None = None
+    was: int | None = None
 
 
 class Tallied(Struct, frozen=True, kw_only=True):
@@ -63,6 +68,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     """A run, its labels and their causes, and what is likely to be wrong, the likeliest first.
 
     `questions` lists those that need attention, the worst first; `listed_of` is how many there are.
+    With a `baseline` findings are what rose against it, and `steady` names what did not.
     """
 
     name: str
@@ -78,3 +84,5 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     listed_of: int
     silent: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    baseline: str | None = None
+    steady: tuple[str, ...] = ()

@@ -49,7 +49,7 @@ class ShadowReport(Struct, frozen=True, kw_only=True):
     deltas         the gated metrics, shadow less live, over the common questions
     types          the same by type of the evidence
     kinds          wins, losses and regressions of retrieval and of answers
-    findings       what the diagnosis of the shadow says, the likeliest first
+    findings       likely causes of what rose against the live run, the likeliest first
     unjudged       gates on answers, where the indexes alone were judged
     """
 

@@ -17,6 +17,7 @@ from ragauge.report.terminal.console import Screen, plain_table
 from ragauge.text import plain
 
 _NOTHING = "Nothing stands out: no rule found what it looks for."
+_NOTHING_ROSE = "Nothing rose against the baseline."
 
 
 def json_text(diagnosis: Diagnosis) -> str:
@@ -40,7 +41,11 @@ def _finding(finding: DiagnosisFinding) -> dict[str, Any]:
         **msgspec.to_builtins(finding),
         "share": rounded(finding.share),
         "numbers": [
-            {**msgspec.to_builtins(number), "value": rounded(number.value)}
+            {
+                **msgspec.to_builtins(number),
+                "value": rounded(number.value),
+                "before": rounded(number.before),
+            }
             for number in finding.numbers
         ],
         "witnesses": [witness_document(witness) for witness in finding.witnesses],
@@ -56,22 +61,32 @@ def witness_document(witness: Witness) -> dict[str, Any]:
 def opening(diagnosis: Diagnosis) -> str:
     """What was diagnosed, in one line."""
     questions = phrases.count(diagnosis.counted, "question")
-    return f"{plain(diagnosis.name)}: profile {diagnosis.profile}, {questions}, " + phrases.count(
-        diagnosis.records, "trace"
-    )
+    against = ""
+    if diagnosis.baseline is not None:
+        against = f", against {plain(diagnosis.baseline)}"
+    traces = phrases.count(diagnosis.records, "trace")
+    return f"{plain(diagnosis.name)}: profile {diagnosis.profile}, {questions}, {traces}{against}"
 
 
 def headline(finding: DiagnosisFinding, counted: int) -> str:
     """A finding in one line."""
-    return f"{finding.title}: {finding.affected} of {phrases.count(counted, 'question')}"
+    rose = "" if finding.was is None else f", {finding.was} in the baseline"
+    return f"{finding.title}: {finding.affected} of {phrases.count(counted, 'question')}{rose}"
 
 
 def number_cells(number: Number) -> tuple[str, str, str, str]:
-    """A number as a row: its name, value, n and reading; a count is a whole number."""
+    """A number as a row: its name, value, n and reading; a count is a whole number.
+
+    With a baseline the reading says what the value was there.
+    """
     value = phrases.number(number.value)
     if number.whole and number.value is not None:
         value = str(int(number.value))
-    return plain(metric_label(number.name)), value, str(number.n), number.reading
+    reading = plain(number.reading)
+    if number.before is not None:
+        was = f"was {phrases.number(number.before)}"
+        reading = f"{was}; {reading}" if reading else was
+    return plain(metric_label(number.name)), value, str(number.n), reading
 
 
 def witness_line(witness: Witness) -> str:
@@ -102,7 +117,7 @@ def table_text(diagnosis: Diagnosis, *, width: int = 80, color: bool = False) ->
             console.print(_tallied(head, rows))
     console.print()
     if not diagnosis.findings:
-        console.print(_NOTHING)
+        console.print(_nothing(diagnosis))
     for place, finding in enumerate(diagnosis.findings, 1):
         _print_finding(console, place, finding, diagnosis.counted, width)
     if diagnosis.questions:
@@ -119,6 +134,10 @@ def table_text(diagnosis: Diagnosis, *, width: int = 80, color: bool = False) ->
         for part in textwrap.wrap(line, width, break_on_hyphens=False):
             console.print(part)
     return screen.text()
+
+
+def _nothing(diagnosis: Diagnosis) -> str:
+    return _NOTHING if diagnosis.baseline is None else _NOTHING_ROSE
 
 
 def _tallied(head: str, rows: Sequence[Tallied]) -> Any:
@@ -153,6 +172,8 @@ def _print_finding(
 def footers(diagnosis: Diagnosis) -> list[str]:
     """What was not looked at, and what else is known of the run."""
     lines = []
+    if diagnosis.steady:
+        lines.append(f"no more than in the baseline: {', '.join(diagnosis.steady)}")
     if diagnosis.silent:
         lines.append(f"not looked for, nothing was recorded: {', '.join(diagnosis.silent)}")
     return [*lines, *(f"note: {plain(note)}" for note in diagnosis.notes)]
@@ -169,7 +190,7 @@ def markdown_text(diagnosis: Diagnosis) -> str:
         *_markdown_tallied("cause", diagnosis.causes),
         "## Likely causes",
         "",
-        *markdown_findings(diagnosis.findings, diagnosis.counted),
+        *(markdown_findings(diagnosis.findings, diagnosis.counted) or [_nothing(diagnosis), ""]),
     ]
     if diagnosis.questions:
         rows = [
@@ -202,7 +223,7 @@ def markdown_findings(findings: Iterable[DiagnosisFinding], counted: int) -> lis
         lines += [f"- {markdown.escaped(witness_line(witness))}" for witness in finding.witnesses]
         lines += ["", f"**Next:** {markdown.escaped(finding.step)}", ""]
         lines += [f"Rule {markdown.escaped(_origin(finding))}.", ""]
-    return lines or [_NOTHING, ""]
+    return lines
 
 
 def _markdown_tallied(head: str, rows: Sequence[Tallied]) -> list[str]:

@@ -22,6 +22,7 @@ from ragauge.report.terminal.console import COLORS, Screen, plain_table
 from ragauge.text import plain
 
 _HEADS = ("metric", "live", "shadow", "Δ", "95 % interval", "n")
+_OF_FINDING = ("id", "title", "affected", "was", "rose", "step")
 _DECIDED = {
     "eligible": "eligible for canary",
     "review": "eligible for canary after review",
@@ -101,8 +102,7 @@ def json_text(report: ShadowReport) -> str:
         "agreement": _agreement(report.agreement),
         "kinds": {"retrieval": dict(report.kinds), "answer": dict(report.answer_kinds)},
         "findings": [
-            {name: getattr(finding, name) for name in ("id", "title", "affected", "step")}
-            for finding in report.findings
+            {name: getattr(finding, name) for name in _OF_FINDING} for finding in report.findings
         ],
         "counted": report.counted,
         "left_out": dict(sorted(report.left_out.items())),
@@ -277,7 +277,7 @@ def markdown_text(report: ShadowReport, *, limit: int = 5) -> str:
         "",
     ]
     if report.findings:
-        lines += ["## Diagnosis of the shadow", ""]
+        lines += ["## What rose against the live run", ""]
         lines += markdown_findings(report.findings, report.shadow.questions)
     lines += [f"- {markdown.escaped(note)}" for note in _notes(report)]
     return "\n".join(lines).rstrip() + "\n"

@@ -253,7 +253,7 @@ def judge_shadow(
         failed=_failed(verdict.gates, scores, aligned, rules.limit),
         kinds=comparison.kinds,
         answer_kinds=comparison.answer_kinds,
-        findings=_findings(measured, scores, exact=exact, limit=rules.limit),
+        findings=_findings(measured, live, rules, exact=exact),
         counted=comparison.counted,
         left_out=comparison.left_out,
         notes=tuple(notes),
@@ -300,12 +300,38 @@ def _judged_by(gate: Gate, scores: Scores) -> str:
 
 
 def _findings(
-    measured: MeasuredRun, scores: Scores, *, exact: bool, limit: int
+    measured: MeasuredRun, live: common_gold.StoredRun, rules: Rules, *, exact: bool
 ) -> tuple[DiagnosisFinding, ...]:
-    """What the diagnosis of the shadow says; across chunkings its ids prove nothing."""
-    if not exact or not scores.measured:
+    """What rose against the live run, the likeliest first; across chunkings ids prove nothing.
+
+    Chunks that were cut, or whose offsets moved, are not the same chunks and no other chunking.
+    """
+    if not measured.scores.measured:
         return ()
-    return diagnose(scores, types=measured.types(), limit=limit).findings[:3]
+    baseline = measured_run(
+        live.store,
+        live.record,
+        profile=rules.profile,
+        workers=rules.workers,
+        slices=False,
+        bands=rules.bands,
+    )
+    if not exact and not _is_same_chunking(measured, baseline):
+        return ()
+    diagnosis = diagnose(
+        measured.scores,
+        types=measured.types(),
+        hits=measured.hits,
+        before=baseline.symptoms() if baseline.scores.measured else None,
+        limit=rules.limit,
+    )
+    return diagnosis.findings[:3]
+
+
+def _is_same_chunking(shadow: MeasuredRun, live: MeasuredRun) -> bool:
+    if shadow.hits is None or live.hits is None:
+        return False
+    return shadow.hits.is_same_chunking(live.hits)
 
 
 def _by_type(

@@ -18,7 +18,7 @@ from tests.support.command import GOLD, TRACES, Folder, Row
 from tests.support.stored_runs import URL, WRONG, put
 
 
-def item(qid: str, *relevant: str, **rest: object) -> Row:
+def item(qid: str, *relevant: object, **rest: object) -> Row:
     return {"qid": qid, "question": f"{qid}?", "answerable": True, "relevant": [*relevant], **rest}
 
 
@@ -101,19 +101,48 @@ CASES: list[Case] = [
     ("refused, no answer", [{"qid": "a", "question": "?", "answerable": False}],
      [said("a", ["x"], refused=True)], "over-refusal", []),
     ("far away", [item("a", "e"), item("b", "e")],
-     [said("a", ["e"], "e", delta_s=[0.6]), said("b", ["e"], "e", delta_s=[0.59])],
+     [said("a", ["x", "e"], "x", delta_s=[0.6, 0.6]), said("b", ["x"], "x", delta_s=[0.59])],
      "far-citations", ["a"]),
+    ("far away, and right", [item("a", "e")], [said("a", ["e"], "e", delta_s=[0.6])],
+     "far-citations", []),
     ("flat and high", [item("a", "e")],
-     [said("a", [*FILL, "e"], "e", delta_s=[0.7] * 5 + [0.72] * 5)], "metric-mismatch", ["a"]),
+     [said("a", [*FILL, "e"], "f0", delta_s=[0.7] * 5 + [0.72] * 5)], "metric-mismatch", ["a"]),
+    ("flat and high, and right", [item("a", "e")],
+     [said("a", [*FILL, "e"], "e", delta_s=[0.7] * 5 + [0.72] * 5)], "metric-mismatch", []),
     ("flat and close", [item("a", "e")],
-     [said("a", [*FILL, "e"], "e", delta_s=[0.5] * 5 + [0.52] * 5)], "metric-mismatch", []),
+     [said("a", [*FILL, "e"], "f0", delta_s=[0.5] * 5 + [0.52] * 5)], "metric-mismatch", []),
     ("high, and only five", [item("a", "e")],
-     [said("a", [*FILL[:4], "e"], "e", delta_s=[0.7] * 5)], "metric-mismatch", []),
+     [said("a", [*FILL[:4], "e"], "f0", delta_s=[0.7] * 5)], "metric-mismatch", []),
     # five hits at 0.7, five at 0.5: the median of ten is 0.6, 0.1 below
     ("falling", [item("a", "e")],
-     [said("a", [*FILL, "e"], "e", delta_s=[0.7] * 5 + [0.5] * 5)], "filter-too-strict", ["a"]),
+     [said("a", [*FILL, "e"], "f0", delta_s=[0.7] * 5 + [0.5] * 5)], "filter-too-strict", ["a"]),
     ("hardly falling", [item("a", "e")],
-     [said("a", [*FILL, "e"], "e", delta_s=[0.7] * 5 + [0.51] * 5)], "filter-too-strict", []),
+     [said("a", [*FILL, "e"], "f0", delta_s=[0.7] * 5 + [0.51] * 5)], "filter-too-strict", []),
+    # tau of rank and ΔS: every pair falls
+    ("farthest first", [item("a", "e")],
+     [said("a", FILL[:6], "f0", delta_s=[0.9, 0.8, 0.7, 0.6, 0.5, 0.4])], "reversed-order", ["a"]),
+    ("nearest first", [item("a", "e")],
+     [said("a", FILL[:6], "f0", delta_s=[0.4, 0.5, 0.6, 0.7, 0.8, 0.9])], "reversed-order", []),
+    ("scores of no cosine", [item("a", "e")],
+     [said("a", [{"id": "x", "score": 7.5}], "x", metric="cosine")],
+     "vectors-not-normalised", ["a"]),
+    ("scores of BM25", [item("a", "e")], [said("a", [{"id": "x", "score": 7.5}], "x")],
+     "vectors-not-normalised", []),
+    # 50 of the 100 bytes of the evidence
+    ("half a chunk", [item("a", {"id": "e", "doc": "d", "start": 0, "end": 100})],
+     [said("a", [{"id": "e", "doc": "d", "offsets": [0, 50]}], "e")], "chunks-cut", ["a"]),
+    ("a whole chunk", [item("a", {"id": "e", "doc": "d", "start": 0, "end": 100})],
+     [said("a", [{"id": "e", "doc": "d", "offsets": [0, 100]}], "e")], "chunks-cut", []),
+    ("three expect a document that nobody gets",
+     [*(item(q, {"id": f"e{q}", "doc": "d", "start": 0, "end": 9}) for q in "abc"),
+      item("f", {"id": "e", "doc": "o", "start": 0, "end": 9})],
+     [said(q, [{"id": "x", "doc": "o", "offsets": [50, 60]}], "x") for q in "abcf"],
+     "documents-missing", ["a", "b", "c"]),
+    ("two do",
+     [*(item(q, {"id": f"e{q}", "doc": "d", "start": 0, "end": 9}) for q in "ab"),
+      item("f", {"id": "e", "doc": "o", "start": 0, "end": 9})],
+     [said(q, [{"id": "x", "doc": "o", "offsets": [50, 60]}], "x") for q in "abf"],
+     "documents-missing", []),
 ]  # fmt: skip
 
 
@@ -218,7 +247,7 @@ def test_flips_over_steady_hits_are_the_prompt_and_else_retrieval(folder: Folder
         assert found is not None
         steps.append(found.step)
     assert steps[0].startswith("Fix the prompt")
-    assert steps[1].startswith("Mend retrieval")
+    assert steps[1].startswith("Fix retrieval")
 
 
 SHIP = [
@@ -306,7 +335,7 @@ def test_every_rule_names_metrics_that_exist() -> None:
     assert select(NEEDS, (5,))
     names = [rule.id for rule in RULES]
     assert len(names) == len(set(names))
-    assert all(rule.title and rule.source and rule.needs for rule in RULES)
+    assert all(rule.title and rule.source and (rule.needs or rule.facts) for rule in RULES)
     assert set(BEHIND) == set(CAUSES)
 
 
@@ -374,9 +403,10 @@ under-refusal   1.0000   1   ship and smoke: 0.05 at most
 look at (1)   label           cause   where
 ───────────────────────────────────────────────────
 A2            HALLUCINATION           trace.jsonl:2
-not looked for, nothing was recorded: mixed-embedders, boundaries-bleed,
-metric-mismatch, filter-too-strict, far-citations, order-flips, outcome-flips,
-citations-vary, claims-vary
+not looked for, nothing was recorded: mixed-embedders, reversed-order,
+vectors-not-normalised, chunks-cut, boundaries-bleed, metric-mismatch,
+filter-too-strict, far-citations, order-flips, outcome-flips, citations-vary,
+claims-vary
 """
     )
     assert max(map(len, said.out.splitlines())) <= 80
@@ -393,7 +423,7 @@ def test_the_json_has_numbers_and_places(runs: Folder) -> None:
     assert (only["id"], only["affected"], only["share"]) == ("under-refusal", 1, 0.3333)
     assert only["numbers"] == [
         {"name": "refusal.under", "value": 1.0, "n": 1, "whole": False,
-         "reading": "ship and smoke: 0.05 at most"},
+         "reading": "ship and smoke: 0.05 at most", "before": None},
     ]  # fmt: skip
     assert only["witnesses"] == found["questions"]
     assert found["questions"] == [
@@ -464,14 +494,15 @@ def test_workers_change_nothing(runs: Folder) -> None:
     assert one == runs.run("diagnose", "wrong", "--format", "json", "--workers", "2").out
 
 
+FAR = ("metric-mismatch", "far-citations")
 BANDS = "[bands.mine]\nstable = 0.70\ntarget = 0.75\nrisk = 0.85\n"
 
 
 def spread(value: float, embedder: str) -> tuple[list[Row], list[Row]]:
-    """Three questions; the first five hits, the cited one too, have one ΔS, the next .01 more."""
+    """Three questions that miss; the first five hits have one ΔS, the next .01 more."""
     names = ("a", "b", "c")
     rest = {"delta_s": [value] * 5 + [value + 0.01] * 5, "embed_model": embedder}
-    return [item(n, "e") for n in names], [said(n, ["e", *FILL], "e", **rest) for n in names]
+    return [item(n, "e") for n in names], [said(n, [*FILL, "e"], "f0", **rest) for n in names]
 
 
 @pytest.mark.slow
@@ -498,12 +529,11 @@ def test_what_is_far_is_said_by_the_bands_of_the_embedder(
     folder.write("ragauge.toml", BANDS)
     outcome = folder.run("diagnose", *files, "--profile", "all", "--format", "json")
     findings = json.loads(outcome.out)["findings"]
-    assert [each["id"] for each in findings] == found
+    assert [each["id"] for each in findings if each["id"] in FAR] == found
     if found:
         risk = 0.85 if embedder == "mine" else 0.60
         assert f"{risk:.2f} or more" in findings[0]["numbers"][0]["reading"]
     compact = folder.run("prompt", *files, "--profile", "all").out
-    assert ('"bad_qids": []' in compact) is not bool(found)
     far = "from 0.85 on far" if embedder == "mine" else "from 0.60 on far"
     assert far in compact
 
@@ -516,11 +546,11 @@ def test_a_stored_run_keeps_the_bands_that_it_was_scored_with(folder: Folder) ->
     folder.run("score", "gold.jsonl", "trace.jsonl", "--store", "--run-id", "one")
     (folder.path / "ragauge.toml").unlink()
     outcome = folder.run("diagnose", "one", "--format", "json")
-    assert json.loads(outcome.out)["findings"] == []
+    assert not {each["id"] for each in json.loads(outcome.out)["findings"]} & {*FAR}
     folder.write("ragauge.toml", BANDS.replace("0.70", "0.10").replace("0.75", "0.20")
                  .replace("0.85", "0.30"))  # fmt: skip
     outcome = folder.run("diagnose", "one", "--format", "json")
-    assert len(json.loads(outcome.out)["findings"]) == 2
+    assert {each["id"] for each in json.loads(outcome.out)["findings"]} > {*FAR}
 
 
 @pytest.mark.parametrize("embedder", ["lexical-hash-v1", "lexical-own"])
@@ -529,8 +559,9 @@ def test_nothing_is_concluded_from_lexical_distances(folder: Folder, embedder: s
     for row in traces:  # and one that would be a strict filter
         row["delta_s"] = [0.9] * 5 + [0.1] * 5
     found = examined(folder, gold, traces)
-    assert found.findings == ()
-    told = f"not looked for in ΔS, as {embedder} compares words, not meanings: "
+    assert [each.id for each in found.findings] == ["ordering"]
+    told = f"of ΔS only changes against a baseline are read, as {embedder} compares words, not "
+    told += "meanings: "
     assert [each for each in found.notes if "ΔS" in each] == [
         f"{told}metric-mismatch, filter-too-strict, far-citations"
     ]
