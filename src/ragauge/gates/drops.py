@@ -199,7 +199,8 @@ def _gone(metric: str, baseline: Scores, pairs: PairedValues) -> list[str]:
     valued = ~np.isnan(values.of(metric)) & ~_lacking(baseline)
     valued[pairs.theirs] = False
     names = [
-        question_name(values.qids[place], values.turns[place]) for place in np.flatnonzero(valued)
+        question_name(values.qids[place], values.turns[place])
+        for place in np.flatnonzero(valued).tolist()
     ]
     return [*names, *baseline.gone]
 

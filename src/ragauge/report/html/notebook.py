@@ -50,7 +50,7 @@ def comparison_summary(comparison: Comparison) -> str:
     view = ComparisonView(comparison=comparison)
     worse = sorted(filter(_is_worse, comparison.per_query), key=_badness)
     deltas = sentences.shown_deltas(comparison.deltas)
-    deltas.sort(key=lambda delta: (not delta.gated, not sentences.is_beyond_chance(delta)))
+    deltas.sort(key=lambda delta: (not delta.gated, not delta.is_changed))
     return _rendered(
         "notebook_comparison.html",
         headline=sentences.headline(comparison),

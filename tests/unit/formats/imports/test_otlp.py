@@ -87,7 +87,9 @@ def test_a_damaged_part_of_a_large_document_says_where(
         list(otlp_json.json_spans(file))
     line = text[: text.index('"input.value"')].count("\n") + 1
     assert caught.value.problems[0].code == "bad-spans"
-    assert caught.value.problems[0].place.line == line
+    place = caught.value.problems[0].place
+    assert place is not None
+    assert place.line == line
 
 
 def test_numbers_beyond_64_bits_hide_nothing(tmp_path: Path) -> None:
