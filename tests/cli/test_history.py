@@ -213,7 +213,7 @@ def test_values_behind_a_changed_gold_set_are_no_noise(steady: History) -> None:
     steady.folder.write("gold.jsonl", [{**gold()[0], "question": "Other?"}, *gold()[1:]])
     steady.put(5)
     done = steady.show(RECALL)
-    assert "noise: 0 comparable values before the newest, 19 are needed" in done.out
+    assert "noise: not known yet, 0 of 19 comparable values before the newest" in done.out
     assert steady.document(RECALL)["tests"]["newest"]["p"] is None
 
 

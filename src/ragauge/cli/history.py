@@ -284,9 +284,8 @@ def _test_lines(line: Timeline, last: int, width: int, *, named: bool) -> list[s
     sentences = []
     if newest.p is None:
         sentences.append(
-            f"noise: {phrases.count(newest.n, 'comparable value')} before the newest, "
-            f"{FEWEST_BEFORE} are needed to tell a drop from noise; `ragauge compare` tells two "
-            "runs apart"
+            f"noise: not known yet, {newest.n} of {FEWEST_BEFORE} comparable values before the "
+            "newest"
         )
     else:
         worse = "worse than all" if not newest.rank else f"as bad or worse: {newest.rank}"

@@ -153,8 +153,8 @@ def _notes(sources: dict[str, StoredRun | Scores], board: Leaderboard) -> list[s
     ):
         notes.append(
             "the runs were chunked differently and the gold set names chunks: retrieval is shown "
-            "as it was scored; `ragauge compare` recognises chunks by their places, or pin the "
-            "gold set with `ragauge gold pin`"
+            "as it was scored; `ragauge compare` recognises chunks by place, or pin the gold "
+            "set with `ragauge gold pin`"
         )
     return notes
 
