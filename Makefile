@@ -65,7 +65,7 @@ unit: $(READY) ## the fast lane, under a minute: source, vectors, one module at 
 	  tests/architecture tests/unit tests/vectors
 
 adapters: $(ADAPTERS_READY) ## the tests of the adapters, each against its real library
-	$(ADAPTERS_VENV)/bin/python -m pytest -q tests/unit/targets/test_adapters.py tests/unit/targets/test_quickstarts.py tests/unit/formats/test_rows_in_memory.py tests/unit/api tests/unit/test_licences.py
+	$(ADAPTERS_VENV)/bin/python -m pytest -q tests/unit/targets/test_adapters.py tests/unit/targets/test_quickstarts.py tests/unit/formats/test_rows_in_memory.py tests/unit/api tests/unit/recorder tests/unit/test_licences.py
 
 golden: $(READY) ## rewrite the golden outputs; read the diff before you commit it
 	$(PYTEST) tests/golden --update-golden

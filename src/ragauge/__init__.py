@@ -13,12 +13,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ragauge.api.commands import compare, gate, keep_run, load_scores, score
+    from ragauge.api.commands import (
+        compare,
+        gate,
+        keep_run,
+        load_gold,
+        load_scores,
+        load_traces,
+        opened_store,
+        score,
+    )
     from ragauge.api.results import ComparisonResult, ScoreResult, VerdictResult
     from ragauge.compare.compare import compare_runs
     from ragauge.errors import RagaugeError
-    from ragauge.formats.load import load_gold, load_traces
-    from ragauge.store.runs import opened_store
+    from ragauge.recorder.record import record
+    from ragauge.testing import assert_rag
 
 __version__ = "0.1.0"
 _HOMES = {
@@ -26,14 +35,16 @@ _HOMES = {
     "RagaugeError": "errors",
     "ScoreResult": "api.results",
     "VerdictResult": "api.results",
+    "assert_rag": "testing",
     "compare": "compare",
     "compare_runs": "compare.compare",
     "gate": "api.commands",
     "keep_run": "api.commands",
-    "load_gold": "formats.load",
+    "load_gold": "api.commands",
     "load_scores": "api.commands",
-    "load_traces": "formats.load",
-    "opened_store": "store.runs",
+    "load_traces": "api.commands",
+    "opened_store": "api.commands",
+    "record": "recorder.record",
     "score": "api.commands",
 }
 __all__ = [
@@ -42,6 +53,7 @@ __all__ = [
     "ScoreResult",
     "VerdictResult",
     "__version__",
+    "assert_rag",
     "compare",
     "compare_runs",
     "gate",
@@ -50,6 +62,7 @@ __all__ = [
     "load_scores",
     "load_traces",
     "opened_store",
+    "record",
     "score",
 ]
 

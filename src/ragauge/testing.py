@@ -1,14 +1,17 @@
 """Runs inside tests: what a test says is scored once, and asked for gates, invariants and signals.
 
+`assert_rag` asks the same of one question that a live system has just answered.
+
 It knows nothing of any test framework: `ragauge.pytest_plugin` is the face for pytest.
 """
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar
 
@@ -17,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge import registry
+from ragauge.api.arguments import checked, refuse_no_rows
 from ragauge.config import FILE_NAME, Config, load_config, load_gates
 from ragauge.config import located as located_in
 from ragauge.errors import RagaugeError
@@ -25,12 +29,14 @@ from ragauge.gates import judge as gating
 from ragauge.gates import parse
 from ragauge.model import phrases, scores_document
 from ragauge.model.embedder import Embedding
+from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.labels import GOOD, MEANINGS
 from ragauge.model.options import CitationMode
 from ragauge.model.profile import Profile
 from ragauge.model.scores import QuestionResult, Scores
 from ragauge.model.scores_document import rounded
 from ragauge.model.verdict import Gate, Verdict, Waiver
+from ragauge.recorder.hit_objects import hits_of
 from ragauge.scoring import score
 from ragauge.store.run_files import read_run_file
 from ragauge.text import plain
@@ -478,3 +484,248 @@ def located(name: str, folders: Sequence[Path]) -> str:
 def texts(value: str | Sequence[str]) -> list[str]:
     """One text or several, as a list."""
     return [value] if isinstance(value, str) else list(value)
+
+
+_CHECKS = (
+    ("answer", "refusal.under", "it answered, and there is no answer"),
+    ("answer", "refusal.over", "it refused, and there is an answer"),
+    ("answer", "answer.claim_containment", "none of the claims is in the answer"),
+    (
+        "answer",
+        "answer.groundedness",
+        "the answer lacks what it must contain, or says what is forbidden",
+    ),
+    ("citations", "citation.hit_rate", "the citations miss the evidence, or what was retrieved"),
+    ("retrieval", "retrieval.hit", "none of the evidence is among the hits"),
+    ("retrieval", "retrieval.anchor_hit", "no hit is from the expected section"),
+    ("retrieval", "retrieval.recall_doc", "not all expected documents are among the hits"),
+)
+"""What `assert_rag` asks for: the part of the system, the metric, and what it means to fail it."""
+_SHOWN_HITS = 10
+_SHOWN_TEXT = 300
+
+
+@partial(checked, rows={})
+def assert_rag(
+    question: str,
+    answer: Any,
+    hits: Any,
+    gold: Any,
+    *,
+    qid: str | None = None,
+    citations: Sequence[Any] | None = None,
+    k: int | None = None,
+    only: Literal["answer", "retrieval"] | None = None,
+    gates: str | Mapping[str, Any] | None = None,
+    corpus: str | os.PathLike[str] | None = None,
+    chunks: str | os.PathLike[str] | None = None,
+    fields: Mapping[str, Any] | None = None,
+) -> None:
+    """Fail the test unless a system did with one question what its gold item says.
+
+    It must refuse where there is no answer, and only there; say one of the claims, all it must
+    contain and nothing forbidden; and have some of the evidence among its hits (the first `k`).
+    What the item does not say is not asked, but an item that says nothing to check is an error.
+    Given `citations` must hit the evidence. `gates` ask for more, as `"recall@5>=1"`.
+
+    `gold` is an item (a dict or a `GoldItem`), or a gold set in any form that `score` takes, in
+    which the item is looked up by `qid` or by the text of the question. `hits` may be documents of
+    LangChain, nodes of LlamaIndex, dicts, ids or texts; with `corpus` they are placed in it by
+    their texts. `only` leaves the other half aside. Nothing is asked over the network.
+    """
+    __tracebackhide__ = True
+    item = _gold_item(gold, question, qid, fields)
+    row = _live_trace(item, question, answer, hits, citations)
+    depth = k if k is not None else max(1, len(row["hits"]))
+    checks = [check for check in _CHECKS if _is_asked(check[0], only, citations)]
+    ids = [f"{name}@{depth}" if _has_cut_off(name) else name for _, name, _ in checks]
+    profile = registry.profile("all")
+    wanted = _demands(gates, profile, depth)
+    scores = score.score(
+        [item],
+        [row],
+        profile="all",
+        k=depth,
+        metrics=ids,
+        gates=wanted,
+        corpus=corpus,
+        chunks=chunks,
+        intervals=False,
+        hashes=False,
+    )
+    for block in scores.blocks:
+        if block.code != "nothing-measured":  # that is said below, in other words
+            hint = f"see `ragauge explain {block.code}`"
+            raise RagaugeError.of(block.code, block.message, hint=hint)
+    values = {name: scores.metrics[name].value for name in ids}
+    failed = [] if answer is not None or only == "retrieval" else ["there is no answer"]
+    for (_, name, meaning), full in zip(checks, ids, strict=True):
+        best = 0.0 if registry.metrics()[name].better == "lower" else 1.0
+        if values[full] not in (None, best):
+            failed.append(meaning)
+    verdict = gating.judge(scores, wanted, source_rules=False)
+    for result in verdict.gates:
+        if result.status in ("fail", "not-evaluable"):
+            failed.append(
+                f"{phrases.gate_name(result)} is {phrases.number(result.value)}, not "
+                f"{phrases.threshold_text(result)}"
+            )
+    if failed:
+        raise AssertionError(_live_failure(failed, item, question, row))
+    if not wanted and all(value is None for value in values.values()):
+        raise RagaugeError.of(
+            "nothing-measured",
+            f"the gold item of {plain(question)!r} says nothing that could be checked",
+            hint="give it claims_any, must_contain, relevant evidence, or answerable: false",
+        )
+
+
+def _is_asked(part: str, only: str | None, citations: object) -> bool:
+    if part == "citations":
+        return citations is not None and only != "retrieval"
+    return only is None or part == only
+
+
+def _has_cut_off(name: str) -> bool:
+    return registry.metrics()[name].at_k
+
+
+def _demands(gates: Any, profile: Profile, depth: int) -> list[Gate]:
+    if gates is None:
+        return []
+    if isinstance(gates, str):
+        return parse.parse_items(gates, profile, [depth])
+    if isinstance(gates, Mapping):
+        return parse.parse_table(gates, profile, [depth], origin="gates")
+    message = f"gates are a text or a table, got: {type(gates).__name__}"
+    raise RagaugeError.of("usage", message, hint='for example gates="recall@5>=1"')
+
+
+def _gold_item(
+    gold: Any, question: object, qid: str | None, fields: Mapping[str, Any] | None
+) -> GoldItem:
+    """The gold item that was given, or the one of a gold set that asks the question."""
+    if not isinstance(question, str) or not question.strip():
+        message = f"the question is a text, got: {question!r}"
+        raise RagaugeError.of("usage", message, hint="give the question that was asked")
+    if isinstance(gold, GoldItem):
+        item = gold
+    elif isinstance(gold, Mapping):
+        item = load.load_gold([{"question": question, **gold}], fields=fields).items[0]
+    else:
+        refuse_no_rows("gold", gold)
+        is_set = isinstance(gold, GoldSet)
+        items = gold.items if is_set else load.load_gold(gold, fields=fields).items
+        item = _asked_item(items, question, qid)
+    if item.expect is None and (item.claims_any or item.relevant or item.anchors):
+        return replace(item, expect="answer")  # it says what the answer is
+    return item
+
+
+def _asked_item(items: Sequence[GoldItem], question: str, qid: str | None) -> GoldItem:
+    if qid is not None:
+        fitting = [item for item in items if item.qid == qid]
+        names = [item.qid for item in items]
+    else:
+        texts = {_folded(question)}
+        fitting = [
+            item
+            for item in items
+            if texts & {_folded(text) for text in (item.question, *item.paraphrases) if text}
+        ]
+        names = [item.question for item in items if item.question]
+    if len(fitting) == 1:
+        return fitting[0]
+    name = qid if qid is not None else question
+    if fitting:
+        message = f"{len(fitting)} gold items ask {plain(name)!r}"
+        listed = ", ".join(item.qid for item in fitting[:5])
+        raise RagaugeError.of("usage", message, hint=f"say which one: qid= one of {listed}")
+    near = difflib.get_close_matches(name, names, 1)
+    hint = f"did you mean {plain(near[0])!r}?" if near else f"the gold set has {len(items)} items"
+    raise RagaugeError.of("usage", f"no gold item asks {plain(name)!r}", hint=hint)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _live_trace(
+    item: GoldItem, question: str, answer: Any, hits: Any, citations: Any
+) -> dict[str, Any]:
+    text = answer if answer is None or isinstance(answer, str) else getattr(answer, "content", None)
+    if answer is not None and not isinstance(text, str):
+        message = f"the answer is a text, got: {type(answer).__name__}"
+        raise RagaugeError.of("usage", message, hint="give what the system said, or None")
+    is_list = isinstance(hits, Iterable) and not isinstance(hits, str | bytes | Mapping)
+    if hits is not None and not is_list:
+        message = f"hits are a list, the best first, got: {type(hits).__name__}"
+        raise RagaugeError.of("usage", message, hint="give documents, ids or texts in a list")
+    row: dict[str, Any] = {
+        "qid": item.qid,
+        "question": question,
+        "answer": text,
+        "hits": hits_of(hits),
+        "turn": item.turn,
+    }
+    if citations is not None:
+        row["citations"] = list(citations)
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def _live_failure(
+    failed: Sequence[str], item: GoldItem, question: str, row: Mapping[str, Any]
+) -> str:
+    """What was asked, expected, said and retrieved."""
+    lines = [f"{'; '.join(failed)}", f"  asked:     {_short(question)}"]
+    lines += _aligned("expected:", _expectations(item))
+    answer = row.get("answer")
+    lines.append(f"  said:      {'nothing' if answer is None else _short(answer)}")
+    if "citations" in row:
+        lines.append(f"  cited:     {_short(', '.join(map(str, row['citations'])) or 'nothing')}")
+    hits = [f"{rank}. {_hit_text(hit)}" for rank, hit in enumerate(row["hits"], 1)]
+    if len(hits) > _SHOWN_HITS:
+        hits[_SHOWN_HITS:] = [f"... and {len(hits) - _SHOWN_HITS} more"]
+    lines += _aligned("retrieved:", hits or ["nothing"])
+    return "\n".join(lines)
+
+
+def _aligned(head: str, texts: Sequence[str]) -> list[str]:
+    return [f"  {head if not place else '':<10} {text}" for place, text in enumerate(texts)]
+
+
+def _expectations(item: GoldItem) -> list[str]:
+    """What a gold item says, in short lines."""
+    places = [
+        f"{anchor.doc} {', '.join(f'{span.start}-{span.end}' for span in anchor.spans)}".strip()
+        + (f" {_short(anchor.quote)!r}" if anchor.quote else "")
+        for anchor in item.anchors
+    ]
+    named = {
+        "any of": item.claims_any,
+        "all of": item.must_contain,
+        "none of": item.forbidden,
+        "like": item.references,
+        "evidence": (*item.relevant, *places),
+        "documents": item.relevant_docs,
+        "section": None if item.anchor_section is None else (item.anchor_section,),
+    }
+    lines = [
+        f"{name} {_short(', '.join(map(repr, values) if name.endswith('of') else values))}"
+        for name, values in named.items()
+        if values
+    ]
+    return [*(["a refusal"] if item.expect == "refuse" else []), *lines] or ["an answer"]
+
+
+def _hit_text(hit: Any) -> str:
+    if not isinstance(hit, Mapping):
+        return _short(str(hit))
+    names = [str(hit[name]) for name in ("id", "doc") if hit.get(name) is not None]
+    text = hit.get("text")
+    return " ".join([*map(_short, names), *([repr(_short(text))] if text else [])])
+
+
+def _short(text: str) -> str:
+    line = plain(" ".join(str(text).split()))
+    return line if len(line) <= _SHOWN_TEXT else f"{line[:_SHOWN_TEXT]}…"

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.xdist_group("source")  # parsing all of it takes a seco
 # A package may import what stands behind it, never what stands before it.
 ORDER = (
     "__main__", "pytest_plugin", "testing", "api",
-    "cli", "report", "run", "diagnose", "compare", "targets", "store", "gates",
+    "cli", "recorder", "report", "run", "diagnose", "compare", "targets", "store", "gates",
     "trust", "config", "scoring",
     "embed", "gold", "corpus", "formats", "registry", "model", "metrics", "stats",
     "ids", "quotes", "spans", "files", "concurrency", "errors", "text", "codes",

@@ -511,7 +511,7 @@ def test_rows_in_memory_that_are_no_items_are_refused() -> None:
             ragauge.score(gold, [])  # type: ignore[arg-type]
         assert error.value.code == "usage"
     with pytest.raises(ragauge.RagaugeError) as error:
-        ragauge.score([], [{"qid": "Q1"}, 7])  # type: ignore[arg-type]
+        ragauge.score(GOLD, [{"qid": "Q1"}, 7])  # type: ignore[arg-type]
     assert "traces must be a path, or Trace values, got: list of dict" in str(error.value)
     with pytest.raises(ragauge.RagaugeError):
         ragauge.gate({"precision": 1.0})  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ragauge import RagaugeError, load_gold, load_traces, registry, score
+from ragauge import RagaugeError, load_gold, load_traces, registry
 from ragauge.files.open import opened
 from ragauge.files.ranges import plan
 from ragauge.formats.fast_rows import FastDecoder
@@ -21,6 +21,7 @@ from ragauge.formats.traces import RowReader
 from ragauge.model.dialect import Dialect
 from ragauge.model.options import Options
 from ragauge.scoring.gold_table import gold_table
+from ragauge.scoring.score import score
 from ragauge.scoring.scoring_run import ScoringPlan, ScoringRun
 from ragauge.scoring.tasks.job import Partial
 from ragauge.scoring.tasks.reduce import RangeReducer

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeGuard
 
 from ragauge import registry
+from ragauge.api.arguments import checked, described, is_gates, refuse_no_rows
 from ragauge.api.results import (
     ComparisonResult,
     ScoreResult,
@@ -26,6 +27,7 @@ from ragauge.compare.common_gold import StoredRun
 from ragauge.config import load_gates
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
+from ragauge.formats import load
 from ragauge.formats.rows_in_memory import rereadable
 from ragauge.gates import judge, parse
 from ragauge.gates.judge import Tolerance
@@ -45,10 +47,13 @@ Gates = str | os.PathLike[str] | Mapping[str, Any] | Sequence[str] | Sequence[Ga
 
 def _with_methods(function: Callable[P, Scores]) -> Callable[P, ScoreResult]:
     """A function whose scores have the methods for Python."""
+    checking = checked(function)
 
     @wraps(function)
     def scored(*args: P.args, **kwargs: P.kwargs) -> ScoreResult:
-        return score_result(function(*args, **kwargs))
+        if "gates" in kwargs and not callable(kwargs["gates"]):
+            kwargs["gates"] = _gate_maker(kwargs["gates"])
+        return score_result(checking(*args, **kwargs))
 
     scored.__annotations__ = {**function.__annotations__, "return": "ScoreResult"}
     return scored
@@ -56,6 +61,9 @@ def _with_methods(function: Callable[P, Scores]) -> Callable[P, ScoreResult]:
 
 score = _with_methods(scoring.score)
 keep_run = _with_methods(run_store.keep_run)
+load_gold = checked(load.load_gold)
+load_traces = checked(load.load_traces)
+opened_store = checked(run_store.opened_store)
 
 
 def load_scores(path: PathLike) -> ScoreResult:
@@ -66,6 +74,7 @@ def load_scores(path: PathLike) -> ScoreResult:
     return score_result(scores_document.load_scores(path))
 
 
+@checked
 def gate(
     scores: Scores | Traces,
     gates: Gates | None = None,
@@ -80,25 +89,21 @@ def gate(
     allow_other_questions: bool = False,
     waivers: Sequence[Waiver] = (),
     today: date | None = None,
-    **options: Any,
+    **scoring_options: Any,
 ) -> VerdictResult:
     """Judge scores, saved scores, or traces with their gold set, by gates.
 
     `gates` may be text (`"precision>=0.80,refusal.over<=0.1"`), several of them, a table as in
     `ragauge.toml`, or a file of gates: they go on top of the gates of the profile. Gate values
-    stand alone. With `gold`, traces are scored first, with `options` as `score` takes them. Gates
+    stand alone. With `gold`, traces are scored first, with the other options of `score`. Gates
     on a drop are judged against `baseline`, which is given in the same ways. Waivers are judged on
     `today`, by the clock if it is not given.
     """
-    table = _gates(gates)
-
-    def asked(profile: Profile, ks: Sequence[int]) -> list[Gate]:
-        return parse.merge(*_layers(table, profile, ks))
-
-    judged = _scores("scores", scores, gold, {**options, "gates": asked}, options)
+    asked = _gate_maker(gates)
+    judged = _scores("scores", scores, gold, asked, scoring_options)
     other = None
     if baseline is not None:
-        other = _scores("baseline", baseline, gold, {**options, "gates": asked}, options)
+        other = _scores("baseline", baseline, gold, asked, scoring_options)
     profile = registry.profile(judged.profile)
     verdict = judge.judge(
         judged,
@@ -113,19 +118,11 @@ def gate(
             no_baseline=allow_no_baseline,
             other_questions=allow_other_questions,
         ),
-        waivers=_waivers(waivers),
+        waivers=waivers,
         today=date.today() if waivers and today is None else today,
         baseline=other,
     )
     return verdict_result(verdict, judged)
-
-
-def _waivers(waivers: object) -> Sequence[Waiver]:
-    if isinstance(waivers, Sequence) and all(isinstance(waiver, Waiver) for waiver in waivers):
-        return waivers
-    message = f"waivers are a list of Waiver values, got: {_kind(waivers)}"
-    hint = "from ragauge.model.verdict import Waiver; or write them into ragauge.toml"
-    raise RagaugeError.of("usage", message, hint=hint)
 
 
 def _gates(gates: object) -> str | Mapping[str, Any] | Sequence[Gate] | None:
@@ -139,13 +136,19 @@ def _gates(gates: object) -> str | Mapping[str, Any] | Sequence[Gate] | None:
     if isinstance(gates, Sequence) and not isinstance(gates, bytes):
         if gates and all(isinstance(gate, str) for gate in gates):
             return ",".join(gates)
-        if all(isinstance(gate, Gate) for gate in gates):
+        if is_gates(gates):
             return gates
     raise RagaugeError.of(
         "usage",
-        f"gates are a text, a table, or a list of them, got: {_kind(gates)}",
+        f"gates are a text, a table, or a list of them, got: {described(gates)}",
         hint='for example gates="recall@5>=0.8" or gates={"refusal.over": 0.1}',
     )
+
+
+def _gate_maker(gates: object) -> scoring.GateMaker:
+    """Gates on top of those of a profile that is not known yet."""
+    table = _gates(gates)
+    return lambda profile, ks: parse.merge(*_layers(table, profile, ks))
 
 
 def _layers(
@@ -161,17 +164,12 @@ def _layers(
     return [list(gates)]
 
 
-def _kind(value: object) -> str:
-    """What a value is, and what is in it, for messages."""
-    name = type(value).__name__
-    if isinstance(value, list | tuple) and value:
-        other = next((entry for entry in value if not isinstance(entry, type(value[0]))), value[0])
-        return f"{name} of {type(other).__name__}"
-    return name
-
-
 def _scores(
-    what: str, given: object, gold: object, options: Mapping[str, Any], said: Mapping[str, Any]
+    what: str,
+    given: object,
+    gold: object,
+    gates: scoring.GateMaker | None,
+    options: Mapping[str, Any],
 ) -> Scores:
     """The scores that were given, that a file holds, or those of traces with their gold set."""
     if isinstance(given, Scores):
@@ -179,13 +177,16 @@ def _scores(
     elif _is_path(given) and (gold is None or _holds_scores(given)):
         scores = scores_document.load_scores(given)
     elif gold is not None:
-        return scoring.score(rereadable(gold), rereadable(given), **options)  # type: ignore[arg-type]
+        refuse_no_rows("traces", given)
+        rows: tuple[Any, Any] = rereadable(gold), rereadable(given)
+        return scoring.score(*rows, gates=gates or (), **options)
     else:
         raise RagaugeError.of(
             "usage",
-            f"{what} must be those of `score`, or a path, got: {_kind(given)}",
+            f"{what} must be those of `score`, or a path, got: {described(given)}",
             hint="give what `ragauge.score` returned, a file that was saved, or traces with gold=",
         )
+    said = [name for name, value in options.items() if value is not None]
     if said and gold is None:
         raise RagaugeError.of(
             "usage",
@@ -205,6 +206,7 @@ def _holds_scores(path: PathLike) -> bool:
     return holds_scores(os.fspath(path))
 
 
+@checked
 def compare(
     a: Scores | Traces,
     b: Scores | Traces,
@@ -222,14 +224,14 @@ def compare(
     allow_no_baseline: bool = False,
     allow_other_questions: bool = False,
     workers: int | None = None,
-    **options: Any,
+    **scoring_options: Any,
 ) -> ComparisonResult:
     """Compare run b with run a, question by question.
 
     Each is the scores of `score`, a file of saved scores, or traces with their `gold` set: a path,
     rows, a frame. Of traces, expected items are recognised by chunk id, span, quote or document,
     whatever the chunking; scores are compared as they are. `gates` may be on drops (`max_drop`)
-    only. `names` are what the runs are called. `options` are those of `score`, for traces.
+    only. `names` are what the runs are called. Traces take the other options of `score`.
     """
     tolerance = Tolerance(
         missing=allow_missing,
@@ -238,9 +240,9 @@ def compare(
         no_baseline=allow_no_baseline,
         other_questions=allow_other_questions,
     )
-    table, gold = _gates(gates), rereadable(gold)
+    asked, gold = _gate_maker(gates), rereadable(gold)
     called = _names(a, b, names)
-    options = {**options, "workers": workers}
+    options = {**scoring_options, "workers": workers}
     with ExitStack() as stack:
         one = _run(stack, "a", a, gold, called[0], {**options, "chunks": chunks_a})
         other = _run(stack, "b", b, gold, called[1], {**options, "chunks": chunks_b})
@@ -251,7 +253,7 @@ def compare(
             raise RagaugeError.of("usage", message, hint="give traces on both sides, with gold=")
         else:
             aligned = comparing.align_scores(one, other)
-        drops, verdict = _judged_drops(aligned, table, tolerance)
+        drops, verdict = _judged_drops(aligned, asked, tolerance)
         blocks = comparing.comparison_blocks(aligned, tolerance)
         if blocks:
             nothing = Verdict(status="pass", exit_code=ExitCode.PASS, gates=(), blocks=())
@@ -300,8 +302,8 @@ def _run(
         _is_path(given) and (gold is None or _holds_scores(given))
     )
     if scored or gold is None:
-        said = {key: value for key, value in options.items() if value is not None}
-        return _scores(f"run {side}", given, None, options, {} if gold is not None else said)
+        return _scores(f"run {side}", given, gold, None, options)
+    refuse_no_rows(f"run {side}", given)
     from ragauge.cli.store_options import temporary_store
 
     store = stack.enter_context(temporary_store())
@@ -322,7 +324,8 @@ def _stored(
         description = run_store.RunDescription(run_id=name, created_at="", is_file=True)
         records.append(run_store.store_run(store, run, description))
 
-    scoring.score(gold, traces, keep=keep, **{"intervals": False, **options})  # type: ignore[arg-type]
+    rows: tuple[Any, Any] = gold, traces
+    scoring.score(*rows, keep=keep, **{"intervals": False, **options})
     if not records:
         message = f"nothing was measured of {name}: {blocks[0].message}"
         hint = "compare one id and the fields of the traces with those of the gold set"
@@ -331,14 +334,12 @@ def _stored(
 
 
 def _judged_drops(
-    aligned: align.Aligned,
-    gates: str | Mapping[str, Any] | Sequence[Gate] | None,
-    tolerance: Tolerance,
+    aligned: align.Aligned, asked: scoring.GateMaker, tolerance: Tolerance
 ) -> tuple[list[Gate], Verdict | None]:
     """The gates on a drop, and their verdict, if there are any; others are judged by `gate`."""
     scores = aligned.b
     profile = registry.profile(scores.profile)
-    every = parse.merge(*_layers(gates, profile, scores.k))
+    every = asked(profile, scores.k)
     stray = [
         gate.name for gate in every if not gate.is_drop and not gate.origin.startswith("profile ")
     ]

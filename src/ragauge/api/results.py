@@ -191,9 +191,9 @@ class ScoreResult(Scores, frozen=True, kw_only=True):
 
     def to_pandas(self, table: Literal["metrics", "questions"] = "metrics") -> pandas.DataFrame:
         """A frame with a row for each metric, or for each question with its values."""
+        _one_table(table, ("metrics", "questions"))
         if table == "questions":
             return _question_frame(question_columns(self))
-        _one_table(table, ("metrics", "questions"))
         return _frame([_metric_row(name, result) for name, result in self.metrics.items()])
 
     def save(self, path: PathLike, *, format: str | None = None) -> None:
@@ -221,10 +221,20 @@ class VerdictResult(Verdict, frozen=True, kw_only=True):
 
     scores: ScoreResult
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both decide the same by the same gates; the scores are not compared."""
+        if not isinstance(other, Verdict):
+            return NotImplemented
+        names = Verdict.__struct_fields__
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
+    def __hash__(self) -> int:
+        return hash((self.status, self.exit_code, self.gates, self.blocks))
+
     def __getitem__(self, name: str) -> GateResult:
         by_name = {result.gate.name: result for result in self.gates}
         by_name |= {result.gate.metric: result for result in self.gates} | by_name
-        if name not in by_name:
+        if not isinstance(name, str) or name not in by_name:
             near = difflib.get_close_matches(str(name), by_name, _NEAREST, 0.5)
             hint = f"did you mean {', '.join(near)}?" if near else f"gates: {', '.join(by_name)}"
             raise MetricNameError(f"there is no gate `{name}`", hint)
@@ -312,9 +322,9 @@ class ComparisonResult(Comparison, frozen=True, kw_only=True):
 
     def to_pandas(self, table: Literal["metrics", "questions"] = "metrics") -> pandas.DataFrame:
         """A frame with a row for each metric, or for each question with both its sides."""
+        _one_table(table, ("metrics", "questions"))
         if table == "questions":
             return _question_frame(compared_columns(self))
-        _one_table(table, ("metrics", "questions"))
         rows = []
         for delta in self.deltas:
             row = {"metric": delta.metric, **msgspec.to_builtins(delta)}
@@ -416,7 +426,7 @@ def _flat_interval(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one_table(table: object, tables: Sequence[str]) -> None:
-    if table not in tables:
+    if not isinstance(table, str) or table not in tables:
         message = f"there is no table {table!r}"
         raise RagaugeError.of("usage", message, hint=f"known: {', '.join(tables)}")
 

@@ -174,12 +174,12 @@ def values_of(given: object, kind: type[Value], name: str) -> tuple[Value, ...]:
     Dicts, frames and the like are an error here, and not where a field of them is missed.
     """
     values = tuple(given) if isinstance(given, Iterable) else (given,)
-    other = next((value for value in values if not isinstance(value, kind)), None)
-    if other is None and isinstance(given, Iterable):
+    others = [value for value in values if not isinstance(value, kind)]
+    if not others and isinstance(given, Iterable):
         return values
     what = type(given).__name__
     if isinstance(given, Iterable) and values:
-        what = f"{what} of {type(other).__name__}"
+        what = f"{what} of {type(others[0]).__name__}"
     raise RagaugeError.of(
         "usage",
         f"{name} must be a path, or {kind.__name__} values, got: {what}",

@@ -66,9 +66,13 @@ def _rows(given: object) -> Iterator[Mapping[str, Any]] | None:
     library = type(given).__module__.partition(".")[0]
     frame: Any = given
     rows: Iterable[Mapping[str, Any]] | None = None
-    if library == "polars":
+    if library == "polars" and (hasattr(frame, "collect") or hasattr(frame, "to_dicts")):
         rows = (frame.collect() if hasattr(frame, "collect") else frame).to_dicts()
     elif library == "pandas" and hasattr(frame, "columns"):
+        if not frame.columns.is_unique:  # pandas would leave all but one of them out
+            twice = sorted(set(map(str, frame.columns[frame.columns.duplicated()])))
+            message = f"the frame has two columns of one name: {', '.join(twice)}"
+            raise RagaugeError.of("bad-field", message, hint="rename or drop one of them")
         rows = map(_string_keys, frame.to_dict("records"))
     elif library == "pyarrow" and hasattr(frame, "to_pylist"):
         rows = frame.to_pylist()

@@ -1,0 +1,1 @@
+"""Traces written by a running app: by hand, by decorator, by callbacks of its framework."""
