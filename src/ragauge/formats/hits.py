@@ -24,6 +24,8 @@ _HIT_FIELDS = {name: field for field, names in HIT_SPELLINGS.items() for name in
 _SIMPLE = ("score", "rank", "type", "text", "snippet", "citation", "chunker_version")
 """Fields of a hit that are taken as they are; the others are picked where they are needed."""
 _ABSENT: tuple[str, Any] = ("", None)
+TEXT_ID = "text="
+"""How the name of a hit begins that was made of its text."""
 MOST_MS = 366 * 24 * 3600 * 1000
 MOST_TOKENS, MOST_COST = 10**9, 10**6
 _DELTAS = {name: place for place, name in enumerate(TRACE_SPELLINGS["delta_s"])}
@@ -52,7 +54,7 @@ def hit(value: Any, path: str) -> Hit:
     named = other if other is not None else doc
     spot = _spot(inner, named) if isinstance(inner, dict) and not spans and named else None
     return Hit(
-        id=_identity(value, path, doc, spans, text=text)[0],
+        id=_identity(value, path, doc, spans, text=text, is_hit=True)[0],
         doc=doc,
         section=_section(value, path),
         score=_taken(fields, "score", as_number),
@@ -123,18 +125,33 @@ def citation(value: Any, path: str) -> Citation:
 
 
 def _identity(
-    value: Row, path: str, doc: str | None, spans: Sequence[Span], *, text: str | None = None
+    value: Row,
+    path: str,
+    doc: str | None,
+    spans: Sequence[Span],
+    *,
+    text: str | None = None,
+    is_hit: bool = False,
 ) -> tuple[str, bool]:
-    """The id, or a name made of the place or of the text; and whether it was made."""
+    """The id, or a name made of the place or of the text; and whether it was made.
+
+    A hit may be a document and no more: it is called after it, and counts for metrics of documents.
+    """
     own_id = pick_as(as_id, value, HIT_SPELLINGS["id"], inside=f"{path}.")
     if own_id is not None:
         return own_id, False
     if doc is not None and spans:
         return place_name(doc, spans), True
     if text is not None and text.strip():
-        return f"text={text_hash(text)}", True
-    hint = f"add one of {', '.join(HIT_SPELLINGS['id'])}, or a document with offsets, or a text"
-    raise wrong_type(path, "an id, or an object with an id, a place or a text", value, hint)
+        return f"{TEXT_ID}{text_hash(text)}", True
+    if is_hit and doc is not None:
+        return doc, True
+    hint = f"add one of {', '.join(HIT_SPELLINGS['id'])}, or a document, or a text"
+    if deeper := next((name for name in value if isinstance(value[name], dict)), None):
+        hint += f"; if it is inside `{deeper}`, say where: --field hits.id={deeper}.NAME"
+    elif value:
+        hint += f"; if it is there, say where: --field hits.id={next(iter(value))}"
+    raise wrong_type(path, "an id, or an object with an id, a document or a text", value, hint)
 
 
 def _spot(place: Row, doc: str) -> str:
