@@ -15,7 +15,7 @@ from ragauge.model.field_spellings import (
     USAGE_SPELLINGS,
 )
 from ragauge.model.trace import Citation, Hit, Timing, Usage
-from ragauge.spans import Span, place_name, span_of_text, spans_in
+from ragauge.spans import PLACE_NAMES, Span, place_name, span_of_text, spans_in
 from ragauge.text import text_hash
 
 _HASHES = ("doc_hash", "text_hash", "policy_hash")
@@ -24,6 +24,8 @@ _HIT_FIELDS = {name: field for field, names in HIT_SPELLINGS.items() for name in
 _SIMPLE = ("score", "rank", "type", "text", "snippet", "citation", "chunker_version")
 """Fields of a hit that are taken as they are; the others are picked where they are needed."""
 _ABSENT: tuple[str, Any] = ("", None)
+_MOST_WORDS = 4
+"""A string of more is a passage, and no name."""
 TEXT_ID = "text="
 """How the name of a hit begins that was made of its text."""
 MOST_MS = 366 * 24 * 3600 * 1000
@@ -144,14 +146,28 @@ def _identity(
         return place_name(doc, spans), True
     if text is not None and text.strip():
         return f"{TEXT_ID}{text_hash(text)}", True
-    if is_hit and doc is not None:
+    passage = next((name for name in value if _is_unread_passage(name, value[name])), None)
+    if is_hit and doc is not None and passage is None:
         return doc, True
+    kinds = "an id, a document or a text" if is_hit else "an id or a place"
+    hint = _name_hint(value, passage if is_hit else None)
+    raise wrong_type(path, f"an id, or an object with {kinds}", value, hint)
+
+
+def _is_unread_passage(name: str, entry: Any) -> bool:
+    """Whether a field that nothing reads is probably the text of a hit, under a wrong name."""
+    is_text = isinstance(entry, str) and len(entry.split()) > _MOST_WORDS
+    return is_text and name not in _HIT_FIELDS and name not in PLACE_NAMES
+
+
+def _name_hint(value: Row, passage: str | None) -> str:
+    """Which name a hit lacks, and which of its fields may be meant for it."""
     hint = f"add one of {', '.join(HIT_SPELLINGS['id'])}, or a document, or a text"
-    if deeper := next((name for name in value if isinstance(value[name], dict)), None):
-        hint += f"; if it is inside `{deeper}`, say where: --field hits.id={deeper}.NAME"
-    elif value:
-        hint += f"; if it is there, say where: --field hits.id={next(iter(value))}"
-    raise wrong_type(path, "an id, or an object with an id, a document or a text", value, hint)
+    if passage is not None:
+        return f"`{passage}` is not read; if it is the text, say so: --field hits.text={passage}"
+    deeper = next((name for name in value if isinstance(value[name], dict)), None)
+    where = f"{deeper}.NAME" if deeper is not None else next(iter(value), None)
+    return hint if where is None else f"{hint}; if it is there, say where: --field hits.id={where}"
 
 
 def _spot(place: Row, doc: str) -> str:

@@ -151,6 +151,14 @@ def test_hits_that_are_documents_count_for_documents() -> None:
     assert not scored.blocks
 
 
+def test_a_document_beside_a_passage_that_nothing_reads_is_a_misspelt_text(tmp_path: Path) -> None:
+    with pytest.raises(RagaugeError) as caught:
+        load_traces(trace_file(tmp_path, {"doc": "tea.md", "page_contents": TEXT}))
+    assert "--field hits.text=page_contents" in caught.value.problems[0].hint
+    (hit,) = load_traces(trace_file(tmp_path, {"doc": "a.md", "title": "Tea"})).traces[0].hits
+    assert hit == Hit("a.md", doc="a.md")
+
+
 def test_a_hit_without_anything_says_which_field_to_name(tmp_path: Path) -> None:
     with pytest.raises(RagaugeError) as caught:
         load_traces(trace_file(tmp_path, {"info": {"uid": "c1"}}))
