@@ -35,6 +35,7 @@ def COMMAND(files: tuple[str, ...], **values: Any) -> int:  # noqa: N802
     about other questions; else 0.
     """
     from ragauge.codes import ExitCode
+    from ragauge.formats.loaded import without_repeats
     from ragauge.formats.unread_fields import listed_fields
     from ragauge.model import phrases
     from ragauge.scoring.validate import validate
@@ -65,7 +66,7 @@ def COMMAND(files: tuple[str, ...], **values: Any) -> int:  # noqa: N802
             + (f", dialect {check.dialect}" if check.dialect is not None else "")
             + "".join(f", {note}" for note in check.notes)
         )
-        for problem in check.problems:
+        for problem in without_repeats(check.problems):
             for line in str(problem).split("\n"):
                 say(line)
         if check.problem_count > len(check.problems):

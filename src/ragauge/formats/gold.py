@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -45,6 +46,28 @@ PREVIOUS = "_prev"
 """Stands behind the name of a field that keeps evidence which has no place in the new corpus."""
 
 
+def misspelt_id(row: Row) -> str | None:
+    """A sentence on the field of a row that is probably meant for its id."""
+    names = _possible_ids(row)
+    for spelling in GOLD_SPELLINGS["qid"]:
+        for name in difflib.get_close_matches(spelling, names, 1, 0.75):
+            return f"`{name}` is not read: did you mean `{spelling}`?"
+    return None
+
+
+def _possible_ids(row: Row) -> list[str]:
+    return [name for name, value in row.items() if isinstance(value, str | int) and len(name) < 60]
+
+
+def _id_hint(row: Row) -> str:
+    """What to do about a row without an id: it may have one under a name that nothing reads."""
+    hint = 'add a unique "qid" to every gold item'
+    if sentence := misspelt_id(row):
+        return f"{sentence} Rename it, or {hint}"
+    ids = [name for name in _possible_ids(row) if name.lower().endswith(("id", "key"))]
+    return f"{hint}, or say which field it is: --gold-field qid={ids[0]}" if ids else hint
+
+
 def gold_item(row: Row, own: Own, line: int | None, *, expects_by_docs: bool = False) -> GoldItem:
     """Make a gold item of a row; `own` names win over any other spelling.
 
@@ -65,9 +88,7 @@ def gold_item(row: Row, own: Own, line: int | None, *, expects_by_docs: bool = F
 
     name, value = take("qid")
     if value is None:
-        raise FieldError(
-            "missing-field", "the item has no id", 'add a unique "qid" to every gold item'
-        )
+        raise FieldError("missing-field", "the item has no id", _id_hint(row))
     qid = as_id(value, name)
     if not qid:
         raise wrong_type(name, "a non-empty id", value, "give every gold item its own id")

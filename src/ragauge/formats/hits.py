@@ -15,7 +15,7 @@ from ragauge.model.field_spellings import (
     USAGE_SPELLINGS,
 )
 from ragauge.model.trace import Citation, Hit, Timing, Usage
-from ragauge.spans import Span, place_name, span_of_text, spans_in
+from ragauge.spans import PLACE_NAMES, Span, place_name, span_of_text, spans_in
 from ragauge.text import text_hash
 
 _HASHES = ("doc_hash", "text_hash", "policy_hash")
@@ -24,6 +24,10 @@ _HIT_FIELDS = {name: field for field, names in HIT_SPELLINGS.items() for name in
 _SIMPLE = ("score", "rank", "type", "text", "snippet", "citation", "chunker_version")
 """Fields of a hit that are taken as they are; the others are picked where they are needed."""
 _ABSENT: tuple[str, Any] = ("", None)
+_MOST_WORDS = 4
+"""A string of more is a passage, and no name."""
+TEXT_ID = "text="
+"""How the name of a hit begins that was made of its text."""
 MOST_MS = 366 * 24 * 3600 * 1000
 MOST_TOKENS, MOST_COST = 10**9, 10**6
 _DELTAS = {name: place for place, name in enumerate(TRACE_SPELLINGS["delta_s"])}
@@ -52,7 +56,7 @@ def hit(value: Any, path: str) -> Hit:
     named = other if other is not None else doc
     spot = _spot(inner, named) if isinstance(inner, dict) and not spans and named else None
     return Hit(
-        id=_identity(value, path, doc, spans, text=text)[0],
+        id=_identity(value, path, doc, spans, text=text, is_hit=True)[0],
         doc=doc,
         section=_section(value, path),
         score=_taken(fields, "score", as_number),
@@ -123,18 +127,47 @@ def citation(value: Any, path: str) -> Citation:
 
 
 def _identity(
-    value: Row, path: str, doc: str | None, spans: Sequence[Span], *, text: str | None = None
+    value: Row,
+    path: str,
+    doc: str | None,
+    spans: Sequence[Span],
+    *,
+    text: str | None = None,
+    is_hit: bool = False,
 ) -> tuple[str, bool]:
-    """The id, or a name made of the place or of the text; and whether it was made."""
+    """The id, or a name made of the place or of the text; and whether it was made.
+
+    A hit may be a document and no more: it is called after it, and counts for metrics of documents.
+    """
     own_id = pick_as(as_id, value, HIT_SPELLINGS["id"], inside=f"{path}.")
     if own_id is not None:
         return own_id, False
     if doc is not None and spans:
         return place_name(doc, spans), True
     if text is not None and text.strip():
-        return f"text={text_hash(text)}", True
-    hint = f"add one of {', '.join(HIT_SPELLINGS['id'])}, or a document with offsets, or a text"
-    raise wrong_type(path, "an id, or an object with an id, a place or a text", value, hint)
+        return f"{TEXT_ID}{text_hash(text)}", True
+    passage = next((name for name in value if _is_unread_passage(name, value[name])), None)
+    if is_hit and doc is not None and passage is None:
+        return doc, True
+    kinds = "an id, a document or a text" if is_hit else "an id or a place"
+    hint = _name_hint(value, passage if is_hit else None)
+    raise wrong_type(path, f"an id, or an object with {kinds}", value, hint)
+
+
+def _is_unread_passage(name: str, entry: Any) -> bool:
+    """Whether a field that nothing reads is probably the text of a hit, under a wrong name."""
+    is_text = isinstance(entry, str) and len(entry.split()) > _MOST_WORDS
+    return is_text and name not in _HIT_FIELDS and name not in PLACE_NAMES
+
+
+def _name_hint(value: Row, passage: str | None) -> str:
+    """Which name a hit lacks, and which of its fields may be meant for it."""
+    hint = f"add one of {', '.join(HIT_SPELLINGS['id'])}, or a document, or a text"
+    if passage is not None:
+        return f"`{passage}` is not read; if it is the text, say so: --field hits.text={passage}"
+    deeper = next((name for name in value if isinstance(value[name], dict)), None)
+    where = f"{deeper}.NAME" if deeper is not None else next(iter(value), None)
+    return hint if where is None else f"{hint}; if it is there, say where: --field hits.id={where}"
 
 
 def _spot(place: Row, doc: str) -> str:

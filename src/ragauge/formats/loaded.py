@@ -6,8 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge.errors import Problem, RagaugeError
+
+_FEWEST_REPEATS = 3
+"""Fewer problems of one kind are listed one by one."""
 
 
 class LoadedRows(Struct, frozen=True):
@@ -38,7 +42,39 @@ class LoadedRows(Struct, frozen=True):
     def stop_on_problems(self) -> None:
         """Raise what was wrong, if anything was."""
         if self.problem_count:
-            raise RagaugeError(self.problems, total=self.problem_count)
+            listed = without_repeats(self.problems)
+            left = len(self.problems) - len(listed)
+            raise RagaugeError(listed, total=self.problem_count - left)
+
+
+def without_repeats(problems: Sequence[Problem]) -> list[Problem]:
+    """Problems, of which those that stand on line after line are one: a name that is misspelt.
+
+    Its message says how far they go. Whatever stands alone keeps its own line.
+    """
+    series: list[list[Problem]] = []
+    for problem in problems:
+        if series and _goes_on(series[-1][-1], problem):
+            series[-1].append(problem)
+        else:
+            series.append([problem])
+    listed: list[Problem] = []
+    for group in series:
+        first, last = group[0], group[-1].place
+        if len(group) < _FEWEST_REPEATS or last is None:
+            listed += group
+        else:
+            message = f"{first.message}; the same up to line {last.line}"
+            listed.append(replace(first, message=message))
+    return listed
+
+
+def _goes_on(one: Problem, other: Problem) -> bool:
+    same = (one.code, one.message, one.hint) == (other.code, other.message, other.hint)
+    if one.code != "missing-field" or not same:
+        return False
+    lines = [problem.place.line if problem.place is not None else None for problem in (one, other)]
+    return lines[0] is not None and lines[1] == lines[0] + 1
 
 
 def duplicate_key_notes(count: int, first: Sequence[tuple[int, str]]) -> list[str]:

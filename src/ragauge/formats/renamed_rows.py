@@ -23,9 +23,11 @@ from ragauge.files.ranges import MAX_LINE, Source, rows_of
 from ragauge.files.temporary_file import temporary_file
 from ragauge.formats.field_map import FieldMap, FieldMapper, refuse_missing
 from ragauge.formats.field_path import opened_text
+from ragauge.formats.gold import misspelt_id
+from ragauge.formats.library_hits import NOTE, holds_library_hits, with_known_hits
 from ragauge.formats.rerank_stages import at_first_stage, refuse_single_stage
 from ragauge.formats.table_cells import CellReader, listed_cell, opened_cell
-from ragauge.model.field_spellings import GOLD_SPELLINGS
+from ragauge.model.field_spellings import GOLD_SPELLINGS, TRACE_SPELLINGS
 from ragauge.text import question_id
 
 RowStep = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -52,7 +54,11 @@ def renamed_source(stack: ExitStack, source: Source, fields: FieldMap) -> Source
     notes = source.notes
     if fields.side == "gold" and _lacks_ids(source, fields):
         steps.append(_with_question_id)
-        notes += (NAMED_BY_QUESTION,)
+        misspelt = misspelt_id(next(_decoded(source), {}))
+        notes += (NAMED_BY_QUESTION if misspelt is None else f"{NAMED_BY_QUESTION}; {misspelt}",)
+    if _may_hold_library_hits(source, fields) and holds_library_hits(source):
+        steps.append(with_known_hits)
+        notes += (NOTE,)
     if fields.stage == "first":
         steps.append(at_first_stage)
     if not steps:
@@ -81,6 +87,13 @@ def _mapper(source: Source, fields: FieldMap) -> FieldMapper:
         refuse_missing(missing, source.name, fields.side, present)
     entries = tuple(entry for entry in fields.entries if entry.required or entry not in missing)
     return FieldMapper(replace(fields, entries=entries), *openers)
+
+
+def _may_hold_library_hits(source: Source, fields: FieldMap) -> bool:
+    """Whether a file may have hits as objects, and nobody has said where their fields are."""
+    heads = {entry.name.partition(".")[0] for entry in fields.entries}
+    is_rows = fields.side == "traces" and not source.tabular
+    return is_rows and heads.isdisjoint(TRACE_SPELLINGS["hits"])
 
 
 def _lacks_ids(source: Source, fields: FieldMap) -> bool:

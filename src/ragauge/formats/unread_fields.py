@@ -327,6 +327,7 @@ def _spread(size: int) -> Iterator[int]:
 
 # --- near misses ---
 
+_DOUBLED = re.compile(r"(.)\1+")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 
 
@@ -366,6 +367,8 @@ class _NameForms:
         for rank, form in enumerate(("plain", "letters", "singular", "in_order")):
             if getattr(self, form) == getattr(other, form):
                 return rank, 0
+        if _undoubled(self.letters) == _undoubled(other.letters):
+            return 4, 1  # `qidd`: too short for any other slip
         shorter = min(len(self.letters), len(other.letters))
         most = 2 if shorter >= 8 else 1 if shorter >= 5 else 0
         edits = _edits(self.letters, other.letters, most)
@@ -375,6 +378,10 @@ class _NameForms:
 @lru_cache(maxsize=1024)
 def _forms(name: str) -> _NameForms:
     return _NameForms(name)
+
+
+def _undoubled(letters: str) -> str:
+    return _DOUBLED.sub(r"\1", letters)
 
 
 def _singular(word: str) -> str:

@@ -261,12 +261,13 @@ def unmatched_block(
     if hits.example is None:
         return None
     cure = "say where the chunks lie (--chunks FILE or --corpus DIR)"
-    mine = f"such as `{hits.example}`"
+    mine = f"such as {hits.example}"
+    kind = "ids" if hits.example.startswith("`") else "texts"
     if places and not names.difference(anchor.id or "" for anchor in places):
         return VerdictBlock(
             "no-places",
-            f"gold names places in documents, but no hit has one (hits are ids, {mine}); {cure}, "
-            "or log `doc` and `offsets` with the hits",
+            f"gold names places in documents, but no hit has one (hits are {kind}, {mine}); "
+            f"{cure}, or log `doc` and `offsets` with the hits",
         )
     theirs = next((ids[0] for ids in keys.evidence if ids), None) or min(names, default="")
     return VerdictBlock(

@@ -554,7 +554,7 @@ class ScoringRun:
         return NamedHits(
             matched=not names.isdisjoint(docs),
             documented=bool(docs),
-            example=docs[0] if docs else None,
+            example=f"`{docs[0]}`" if docs else None,
         )
 
     def _names_in_gold(self) -> frozenset[str]:

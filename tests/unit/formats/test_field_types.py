@@ -31,7 +31,7 @@ WRONG_TRACE: list[tuple[Row, str]] = [
     ({"topk": [1.5]}, "topk[0]"),
     ({"topk": [True]}, "topk[0]"),
     ({"topk": [["p1"]]}, "topk[0]"),
-    ({"topk": [{"doc": "p1"}]}, "topk[0]"),
+    ({"topk": [{"section": "S.1"}]}, "topk[0]"),
     ({"topk": [{"id": []}]}, "topk[0].id"),
     ({"topk": ["a", {"chunk_id": 1.5}]}, "topk[1].chunk_id"),
     ({"topk": [{"snippet_id": True}]}, "topk[0].snippet_id"),

@@ -259,7 +259,7 @@ GOOD_TRACE: list[Row] = [
 BAD_TRACE: list[Row] = [
     {"qid": 1.5}, {"id": ["a"]}, {"question": 1}, {"paraphrase": "1"}, {"paraphrase": 1.5},
     {"seed": 1.5}, {"seed": True}, {"turn": "2"}, {"topk": "a"}, {"chunks": {"id": "a"}},
-    {"topk": [None]}, {"topk": [1.5]}, {"topk": [{}]}, {"topk": [{"doc": "d"}]},
+    {"topk": [None]}, {"topk": [1.5]}, {"topk": [{}]}, {"topk": [{"section": "d"}]},
     {"topk": [{"start": 0, "end": 4}]}, {"topk": [{"id": "a", "score": "0.8"}]},
     {"topk": [{"text": " "}]},
     {"topk": [{"id": "a", "text": 4}]}, {"topk": [{"id": "a", "type": 4}]},

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
-from ragauge.formats.imports.api_citations import cited_hits, references_of
+from ragauge.formats.imports.api_citations import cited_hits, hit_name, references_of
 from ragauge.formats.imports.foreign_format import Row
 from ragauge.text import citations_in
 
@@ -13,7 +14,11 @@ _BRACKETED = re.compile(r"\[\^?([^\[\]\n]{1,200})\]|【([^【】\n]{1,200})】")
 _ID = re.compile(r"(?=.*[\d#/._:-])(?=.*[^\W\d])[^\s|]{2,}")
 """What may be an id: no blanks, a letter, and a digit or a sign that words do not have."""
 _SEPARATOR = re.compile("[,;]")
-_NUMBERS = re.compile(r"\s*\d{1,4}(?:\s*[,;]\s*\d{1,4})*\s*")
+_WORD = r"(?:(?:docs?|documents?|sources?|passages?|context|refs?)[.:]?\s*#?)?"
+_NUMBER = rf"{_WORD}\d{{1,4}}(?:\s*[-\u2013]\s*\d{{1,4}})?"
+_NUMBERS = re.compile(rf"\s*{_NUMBER}(?:\s*(?:[,;]|and)\s*\^?{_NUMBER})*\s*", re.IGNORECASE)
+"""Numbers of hits: `1`, `1, 3`, `1-3`, and with a word before them, as `doc1` of Azure."""
+_RANGE = re.compile(r"(\d+)(?:\s*[-\u2013]\s*(\d+))?")
 
 
 def with_citations(row: Row) -> None:
@@ -29,19 +34,23 @@ def with_citations(row: Row) -> None:
         return
     if citations_in(answer) is not None:  # `citations: [a, b]` is read wherever traces are
         return
-    ids = [_hit_id(hit) for hit in row.get("hits") or ()]
-    citations = cited_in(answer, ids)
+    ids = [_hit_id(entry) for entry in row.get("hits") or ()]
+    citations = cited_in(answer, ids, [hit_name(entry) for entry in row.get("hits") or ()])
     if citations:
         row["citations"] = citations
 
 
-def cited_in(answer: str, hit_ids: list[str | None]) -> list[str]:
+def cited_in(
+    answer: str, hit_ids: Sequence[str | None], hit_names: Sequence[str | None] = ()
+) -> list[str]:
     """The ids of hits that a text cites, each once, in the order of the text.
 
-    `[1]` and `[1, 3]` are numbers of hits from 1, as prompts number them; `【1†source】` and
-    `【4:1†source】` are those of OpenAI's assistants. What is in brackets and names no hit is not
-    a citation: Markdown links and asides look the same.
+    `[1]`, `[1, 3]`, `[1-3]`, `[^1]` and `[doc1]` are numbers of hits from 1, as prompts number
+    them; `【1†source】` is what OpenAI's assistants write. What is in brackets and names no hit
+    is not a citation: Markdown links and asides look the same. `hit_names` also name hits that
+    have no ids, which only a number can mean.
     """
+    numbered = hit_names or hit_ids
     present = {hit_id for hit_id in hit_ids if hit_id is not None}
     cited: dict[str, None] = {}
     for match in _BRACKETED.finditer(answer):
@@ -58,9 +67,10 @@ def cited_in(answer: str, hit_ids: list[str | None]) -> list[str]:
             # Exports without ids have those that the answer names, which the prompt had.
             cited.update(dict.fromkeys(parts))
         elif _NUMBERS.fullmatch(inside):
-            for number in map(int, re.findall(r"\d+", inside)):
-                if 1 <= number <= len(hit_ids) and (hit_id := hit_ids[number - 1]) is not None:
-                    cited[hit_id] = None
+            for first, last in _RANGE.findall(inside):
+                for number in range(int(first), min(int(last or first), len(numbered)) + 1):
+                    if number >= 1 and (name := numbered[number - 1]) is not None:
+                        cited[name] = None
     return list(cited)
 
 

@@ -12,15 +12,29 @@ from typing import Any
 
 from msgspec import Struct
 
+from ragauge.files.fields import FieldError
+from ragauge.formats.hits import TEXT_ID, hit
 from ragauge.formats.imports.payload import decoded
+from ragauge.text import text_hash
 
 _DEEPEST = 12
 _MOST = 10_000
 _IDS = ("id", "chunk_id", "document_id", "snippet_id", "block_id", "node_id")
-_FILES = ("file_id", "filename", "source", "uri", "url", "document_title", "title", "doc", "doc_id")
+_FILES = (
+    "file_id", "filename", "source", "uri", "url", "document_title", "document_name",
+    "documentName", "title", "doc", "doc_id",
+)  # fmt: skip
 _TEXTS = ("cited_text", "quote", "sourceContent")
-_NUMBERS = ("document_index", "documentIndex", "search_result_index")
-_BEDROCK_IDS = ("x-amz-bedrock-kb-chunk-id", "x-amz-bedrock-kb-source-uri")
+_NUMBERS = ("document_index", "documentIndex", "search_result_index", "searchResultIndex")
+_WRAPPERS = (
+    "file_citation", "file_path", "url_citation", "document", "data", "tool_output", "location",
+)  # fmt: skip
+_DOCUMENTS, _OWN_TEXTS = ("document", "data", "tool_output"), ("text", "snippet", "content")
+_PLACES = ("documentChar", "documentPage", "documentChunk", "web")
+"""Where Bedrock says what a citation of a document is of; knowledge bases have `s3Location` etc."""
+_BEDROCK_NAMES = {"x-amz-bedrock-kb-chunk-id": "id", "x-amz-bedrock-kb-source-uri": "uri"}
+_MARKER = re.compile(r"【[\d:]*†([^【】]+)】")
+"""What OpenAI's assistants write into the text, with the name of the file."""
 _BLANKS = re.compile(r"\s+")
 
 
@@ -80,8 +94,10 @@ def _grounding(metadata: dict[str, Any]) -> list[Any]:
     cited = []
     for index in used:
         chunk = chunks[index]
-        inner = next(iter(chunk.values()), None) if isinstance(chunk, dict) else None
-        if isinstance(inner, dict):  # `web` or `retrievedContext`
+        kinds = chunk.values() if isinstance(chunk, dict) else ()
+        # `web`, `retrievedContext`, ...: one of them, the others are absent or null.
+        inner = next((kind for kind in kinds if isinstance(kind, dict)), None)
+        if inner is not None:
             cited.append({**inner, "quote": inner.get("text")})
     return cited
 
@@ -102,20 +118,30 @@ def _of(entry: Any) -> Iterator[CitedSource]:
         for one in several[:_MOST]:
             yield from _of(one)
         return
-    for wrapper in ("file_citation", "file_path", "url_citation", "document", "location"):
+    for wrapper in _WRAPPERS:
         inner = entry.get(wrapper)
         if isinstance(inner, dict):
+            if wrapper in _DOCUMENTS:  # its text is what is cited, and not what was said
+                texts = (inner[name] for name in _OWN_TEXTS if isinstance(inner.get(name), str))
+                entry = {**entry, "quote": next(texts, entry.get("quote"))}
             entry = {**inner, **{name: entry[name] for name in entry if name != wrapper}}
-    for name in ("documentChar", "documentPage", "documentChunk", "s3Location", "webLocation"):
-        if isinstance(entry.get(name), dict):
+    for name in [*entry]:
+        if isinstance(entry[name], dict) and (name in _PLACES or name.endswith("Location")):
             entry = {**entry[name], **entry}
     metadata = entry.get("metadata")
     if isinstance(metadata, dict):
-        stated = [metadata[name] for name in _BEDROCK_IDS if isinstance(metadata.get(name), str)]
-        entry = {**entry, **dict(zip(("id", "uri"), stated, strict=False))}
+        stated = {
+            field: metadata[name]
+            for name, field in _BEDROCK_NAMES.items()
+            if isinstance(metadata.get(name), str)
+        }
+        entry = {**entry, **stated}
     content = entry.get("content")
     if isinstance(content, dict) and isinstance(content.get("text"), str):
         entry = {**entry, "quote": content["text"]}
+    marker = entry.get("text")
+    if isinstance(marker, str) and (named := _MARKER.fullmatch(marker)):
+        entry = {**entry, "filename": entry.get("filename") or named[1]}
     names = [entry[name] for name in _FILES if isinstance(entry.get(name), str)]
     ids = [entry[name] for name in _IDS if isinstance(entry.get(name), str | int)]
     quotes = [_text(entry[name]) for name in _TEXTS if entry.get(name) is not None]
@@ -154,38 +180,50 @@ def cited_hits(references: Sequence[CitedSource], hits: Sequence[Any]) -> list[s
     """
     known = [hit if isinstance(hit, dict) else {"id": hit} for hit in hits]
     texts = [_plain(hit.get("text")) for hit in known]
+    names = [hit_name(entry) for entry in known]
     cited: dict[str, None] = {}
     for reference in references:
-        hit = _hit_of(reference, known, texts)
-        if hit is not None:
-            cited[str(hit["id"])] = None
+        place = _place_of(reference, known, names, texts)
+        if place is not None:
+            cited[names[place] or ""] = None
         elif reference.id is not None:
             cited[reference.id] = None
         elif reference.files:
             cited[reference.files[0]] = None
+        elif reference.text is not None:  # of nothing that was retrieved: still a citation
+            cited[f"{TEXT_ID}{text_hash(reference.text)}"] = None
     return list(cited)
 
 
-def _hit_of(
-    reference: CitedSource, hits: Sequence[dict[str, Any]], texts: Sequence[str]
-) -> dict[str, Any] | None:
-    with_ids = [place for place, hit in enumerate(hits) if hit.get("id") is not None]
-    for place in with_ids:
-        if reference.id is not None and str(hits[place]["id"]) == reference.id:
-            return hits[place]
+def hit_name(entry: Any) -> str | None:
+    """What a hit is called where traces are read: its id, or a name of its place or its text."""
+    try:
+        return hit(entry, "").id
+    except FieldError:
+        return None
+
+
+def _place_of(
+    reference: CitedSource,
+    hits: Sequence[dict[str, Any]],
+    names: Sequence[str | None],
+    texts: Sequence[str],
+) -> int | None:
+    """The rank from 0 of the hit that a citation means."""
+    named = [place for place, name in enumerate(names) if name is not None]
+    for place in named:
+        if reference.id is not None and names[place] == reference.id:
+            return place
     quote = _plain(reference.text)
     if quote:
-        for place in with_ids:
+        for place in named:
             if quote in texts[place]:
-                return hits[place]
-    names = {*reference.files, *([reference.id] if reference.id is not None else [])}
-    of_file = [p for p in with_ids if {str(hits[p]["id"]), str(hits[p].get("doc"))} & names]
+                return place
+    known = {*reference.files, *([reference.id] if reference.id is not None else [])}
+    of_file = [place for place in named if {names[place], str(hits[place].get("doc"))} & known]
     if len(of_file) == 1:
-        return hits[of_file[0]]
-    number = reference.number
-    if number is not None and number in with_ids:
-        return hits[number]
-    return None
+        return of_file[0]
+    return reference.number if reference.number in named else None
 
 
 def _plain(text: Any) -> str:

@@ -17,6 +17,8 @@ _DOCS = (
     "path", "url", "uri", "ref_doc_id",
 )  # fmt: skip
 _OWN_DOCS = ("doc", "doc_id", "document_id", "source_id", "doc_uri", "ref_doc_id")
+_FLAT_DOCS = ("file_path", "file_name", "filename", "url", "uri")
+"""Metadata beside the text, as Haystack writes it; a `source` there may be a kind of search."""
 _TEXTS = ("page_content", "text", "content", "chunk", "snippet", "pageContent")
 _SCORES = ("score", "relevance_score", "similarity", "similarity_score", "_score")
 _METADATA = ("metadata", "meta", "payload", "extra_info")
@@ -79,10 +81,22 @@ def hit_of(document: Any, notes: list[str]) -> Hit | None:
             around = {name: document[name] for name in _SCORES if name in document}
             return hit_of({**inner, **around}, notes)
     metadata = metadata_of(first(document, _METADATA), notes)
+    if isinstance(metadata.get("metadata"), dict):  # LangChain's metadata in a payload of Qdrant
+        metadata = {**metadata["metadata"], **metadata}
+    text = first(document, _TEXTS, of=str, missing=first(metadata, _TEXTS, of=str))
     hit_id = first(document, _IDS, of=(str, int)) or first(metadata, _METADATA_IDS, of=(str, int))
-    doc = first(document, _OWN_DOCS, of=str) or first(metadata, _DOCS, of=str)
+    doc = (
+        first(document, _OWN_DOCS, of=str)
+        or first(metadata, _DOCS, of=str)
+        or first(document, _FLAT_DOCS, of=str)
+    )
+    named = document.get("document")
+    if isinstance(named, str):  # the text in Chroma; the name of a document has no blanks
+        if text is None and len(named.split()) > 1:
+            text = named
+        elif doc is None:
+            doc = named
     score = first(document, _SCORES, missing=first(metadata, _SCORES))
-    text = first(document, _TEXTS, of=str)
     return make_hit(notes, hit_id, doc, score, text, document, metadata)
 
 

@@ -25,6 +25,7 @@ _ANSWERS = (
 )  # fmt: skip
 _QIDS = ("qid", "q_id", "question_id", "query_id", "example_id")
 _DOCUMENT_MARKS = frozenset(("page_content", "pageContent", "node", "metadata", "score"))
+_CITED_PART = "citationsContent"
 _DEEPEST = 8
 
 _decode = msgspec.json.Decoder().decode
@@ -96,15 +97,24 @@ def _last_message(messages: list[Any], names: Iterable[str], role: str, depth: i
     last = messages[-1]
     if isinstance(last, dict) and not _DOCUMENT_MARKS.isdisjoint(last):
         return None  # what was retrieved is no answer
-    if isinstance(last, dict) and last.get("type") in (
-        "text",
-        "output_text",
+    if isinstance(last, dict) and (
+        last.get("type") in ("text", "output_text") or _CITED_PART in last
     ):  # the parts of one message
-        texts = [part.get("text") for part in messages if isinstance(part, dict)]
+        texts = [_part_text(part) for part in messages if isinstance(part, dict)]
         return "".join(text for text in texts if isinstance(text, str)) or None
     if isinstance(last, str) and len(messages) > 1:
         return None  # a list of documents or lines is no answer
     return _text_in(last, names, role, depth + 1)
+
+
+def _part_text(part: Mapping[str, Any]) -> Any:
+    """The text of a part: OpenAI's assistants have it one level deeper, Bedrock with citations."""
+    cited = part.get(_CITED_PART)
+    if isinstance(cited, dict) and isinstance(cited.get("content"), list):
+        inner = [one.get("text") for one in cited["content"] if isinstance(one, dict)]
+        return "".join(text for text in inner if isinstance(text, str))
+    text = part.get("text")
+    return text.get("value") if isinstance(text, dict) else text
 
 
 def qid_in(metadata: Mapping[str, Any]) -> str | None:

@@ -133,19 +133,14 @@ def _spelled(types: Schema, spellings: Mapping[str, tuple[str, ...]]) -> Schema:
 
 
 def _hit() -> Schema:
-    inside = there("citation", {"type": "object", **parts.HAS_SPAN})
     words = any_there(("text", "snippet"), {"type": "string", "pattern": r"\S"})
     return {
-        "description": "an id, or an object with an id, a place or a text",
+        "description": "an id, or an object with an id, a document or a text",
         "if": {"type": "object"},
         "then": {
             **_PLACED_AND_MEASURED,
             "properties": _spelled(_HIT_TYPES, HIT_SPELLINGS),
-            "anyOf": [
-                parts.HAS_ID,
-                {"allOf": [parts.HAS_DOC, {"anyOf": [parts.HAS_SPAN, inside]}]},
-                words,
-            ],
+            "anyOf": [parts.HAS_ID, parts.HAS_DOC, words],
         },
         "else": parts.ID,
     }

@@ -55,7 +55,7 @@ class NamedHits(Struct, frozen=True, kw_only=True):
     placed      one has a place, or a chunk of the list has its id
     documented  one has a document
     quotable    one has a text
-    example     the first of them by its id
+    example     the first of them, as a sentence names it
     """
 
     matched: bool = False

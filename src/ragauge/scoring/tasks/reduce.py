@@ -18,6 +18,7 @@ from ragauge.errors import MAX_REPORTED, Place
 from ragauge.files.fields import FieldError, Row
 from ragauge.files.ranges import Range, Rows, read_rows
 from ragauge.formats.fast_rows import FastAnswer, FastDecoder, FastRow
+from ragauge.formats.hits import TEXT_ID
 from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.traces import RowReader
 from ragauge.ids import parts_of
@@ -33,6 +34,9 @@ from ragauge.scoring.tasks.row_notes import NotedRows, RowNotes
 from ragauge.scoring.trace_columns import Reducer, SlotName, slot_name
 from ragauge.spans import place_name
 from ragauge.text import question_key
+
+_LONGEST_EXAMPLE = 60
+"""Of a text that is shown as an example."""
 
 _CHUNK = 512
 
@@ -470,7 +474,8 @@ def named_hits(trace: Trace, names: Set[str], chunks: Mapping[str, Chunk]) -> Na
     """What the hits and citations of a trace are known by."""
     cited = trace.answer.listed if trace.answer is not None else ()
     things: list[Hit | Citation] = [*trace.hits, *cited]
-    ids = [thing.id for thing in things if not (isinstance(thing, Citation) and thing.placed)]
+    called = [thing for thing in things if not (isinstance(thing, Citation) and thing.placed)]
+    ids = [thing.id for thing in called]
     parts = [parts_of(name) for name in ids]
     docs = {thing.doc for thing in things} | {hit.path for hit in trace.hits}
     docs |= {part.doc for part in parts}
@@ -480,8 +485,17 @@ def named_hits(trace: Trace, names: Set[str], chunks: Mapping[str, Chunk]) -> Na
         placed=any(thing.spans for thing in things) or not chunks.keys().isdisjoint(ids),
         documented=bool(documents),
         quotable=any(hit.text for hit in trace.hits),
-        example=ids[0] if ids else None,
+        example=next(map(_shown_name, called), None),
     )
+
+
+def _shown_name(thing: Hit | Citation) -> str:
+    """What a hit or a citation is called, for a reader: a name made of a text is that text."""
+    if isinstance(thing, Hit) and thing.text and thing.id.startswith(TEXT_ID):
+        words = " ".join(thing.text.split())
+        cut = len(words) > _LONGEST_EXAMPLE
+        return f'the text "{words[:_LONGEST_EXAMPLE].rstrip() + "..." if cut else words}"'
+    return f"`{thing.id}`"
 
 
 def _line(entry: Misplaced) -> int:

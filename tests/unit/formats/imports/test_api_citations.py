@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
+from ragauge.formats.hits import hit
 from ragauge.formats.imports.api_citations import cited_hits, references_in
+from ragauge.formats.imports.payload import answer_in
 from tests.support.spans import chain, imported, retriever, written
 
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "citations"
 HITS = [
     {"id": "c1", "doc": "grass.txt", "text": "The grass is green. It grows."},
     {"id": "c2", "doc": "sky.txt", "text": "The sky  is blue."},
@@ -173,12 +176,12 @@ def test_a_response_cites_the_hits_that_its_objects_mean(
     if answer is None:
         return
     documents = {"metadata": json.dumps({"qid": "q"})}
-    for rank, hit in enumerate(HITS):
+    for rank, fields in enumerate(HITS):
         for name in ("id", "text"):
             field = "content" if name == "text" else name
-            documents[f"retrieval.documents.{rank}.document.{field}"] = hit[name]
+            documents[f"retrieval.documents.{rank}.document.{field}"] = fields[name]
         documents[f"retrieval.documents.{rank}.document.metadata"] = json.dumps(
-            {"file": hit["doc"]}
+            {"file": fields["doc"]}
         )
     (row,) = imported(
         written(
@@ -216,4 +219,47 @@ def test_what_a_file_search_found_are_hits_where_no_span_retrieved(tmp_path: Pat
     ]
     (row,) = imported(written(tmp_path / "spans.json", chain(1, "q?", json.dumps(response))))
     assert row["hits"] == [{"doc": "grass.txt", "score": 0.7, "text": "It is green."}]
-    assert row["citations"] == ["file-9"]
+    # The file is that of the only hit, which is called after its text, as wherever it is read.
+    assert row["citations"] == [hit(row["hits"][0], "hits[0]").id]
+
+
+REAL = json.loads((FIXTURES / "responses.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "cited"),
+    [
+        ("openai", "It is green.", ["c1", "cfile_1", "https://example.org/sky"]),
+        ("openai-chat", "Blue.", ["https://example.org/sky"]),
+        ("openai-assistants", "It is green【4:0†grass.txt】.", ["c1"]),  # by the name in the mark
+        # by what is quoted, by the number of the document, by what is quoted, by no hit
+        ("anthropic", "As it says, it is green.", ["c1", "c2", "c3", "https://example.org"]),
+        ("cohere", "Blue.", ["c2", "c1"]),  # by its id; by the text of what a tool gave
+        ("gemini", "Blue, they say.", ["c2", "https://example.org/sky"]),
+        ("gemini-without-nulls", "Blue, they say.", ["c2", "https://example.org/sky"]),
+        ("gemini-by-alias", "Blue, they say.", ["c2", "https://example.org/sky"]),
+        ("bedrock-knowledge-base", "Blue.", ["c2", "https://wiki.example.org/x", "doc-77"]),
+        # by what is quoted, by the number of the search result, by no hit
+        ("bedrock-converse", "It is blue.", ["c2", "c3", "https://example.org/sky"]),
+    ],
+)
+def test_the_types_of_the_sdks_cite_what_they_mean(
+    name: str, answer: str, cited: list[str]
+) -> None:
+    """`make.py` beside the fixture wrote them with the SDKs' own types."""
+    references = references_in(REAL[name])
+    assert references is not None
+    assert answer_in(REAL[name]) == answer
+    assert cited_hits(references, HITS) == cited
+
+
+def test_every_response_of_the_fixture_is_tested() -> None:
+    (mark,) = test_the_types_of_the_sdks_cite_what_they_mean.pytestmark  # type: ignore[attr-defined]
+    assert [case[0] for case in mark.args[1]] == list(REAL)
+
+
+def test_a_quote_of_nothing_that_was_retrieved_is_still_a_citation() -> None:
+    references = references_in({"citations": [{"cited_text": "made up"}]})
+    assert references is not None
+    (cited,) = cited_hits(references, HITS)
+    assert cited == hit({"text": "made up"}, "").id
