@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ragauge import registry
@@ -67,6 +68,11 @@ class PairedValues(Struct, frozen=True, kw_only=True):
     changed: int
     lacking: int
 
+    def only(self, chosen: Bools) -> PairedValues:
+        """The same of some of the questions; what is counted stays that of all."""
+        columns = ("mine", "theirs", "now", "before")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in columns})
+
 
 def drop_of(
     metric: str,
@@ -77,12 +83,13 @@ def drop_of(
     max_drop: float = 0.0,
     whole_grid: bool = False,
     tolerated: Collection[str] = (),
+    part: str | None = None,
 ) -> Drop:
     """Compare one metric of a run with the same metric of a baseline, pairwise.
 
     A baseline with gaps makes every drop look small: there is none to tell, unless the codes of the
     gaps are `tolerated`. `whole_grid`: a slot that is missing is a gap as well. What is detectable
-    is a drop that is surely more than `max_drop`.
+    is a drop that is surely more than `max_drop`. `part` narrows it to a slice, as `type=table`.
     """
     if baseline is None:
         return _undefined("no-baseline", "there is no baseline: give --baseline SCORES")
@@ -105,11 +112,15 @@ def drop_of(
             f"{count(baseline.unmatched, 'question')} {verb} left out, as nothing recognises "
             "what they expect in both runs; --allow-missing judges without them",
         )
-    pairs = _paired_values(metric, scores, baseline, *shared)
+    pairs = _in_part(_paired_values(metric, scores, baseline, *shared), scores.per_question, part)
+    if pairs is None:
+        why = "these scores do not say which questions are in a slice: score them again"
+        return _undefined("incomparable", why)
     now, before, n = pairs.now, pairs.before, len(pairs.now)
     if n == 0:
         beyond = " beside those that the baseline lacks" if pairs.lacking else ""
-        return _undefined("incomparable", f"no question has {metric} in both runs{beyond}")
+        inside = "" if part is None else f" of {part}"
+        return _undefined("incomparable", f"no question{inside} has {metric} in both runs{beyond}")
     definition = registry.metrics()[metric.partition("@")[0]]
     share = SHARES.get(definition.aggregate)
     new, old = _value(now, share), _value(before, share)
@@ -135,7 +146,7 @@ def drop_of(
         reason += f", p\u00a0=\u00a0{p:.4f}"
     valued = _defined(scores.per_question, metric) + _defined(baseline.per_question, metric)
     unpaired = valued + pairs.newly - 2 * (n + pairs.lacking)
-    if unpaired:
+    if unpaired and part is None:
         reason += f"; without a partner: {count(unpaired, 'value')}"
     if pairs.filled.note is not None:
         reason += f"; {pairs.filled.note}"
@@ -154,6 +165,14 @@ def drop_of(
         reason=reason,
         detectable=estimate.detectable,
     )
+
+
+def _in_part(pairs: PairedValues, values: PerQuestion, part: str | None) -> PairedValues | None:
+    """The questions of a slice; None where it is not known which they are."""
+    if part is None:
+        return pairs
+    inside = values.in_slice(part)
+    return None if inside is None else pairs.only(inside[pairs.mine])
 
 
 def paired_values(metric: str, scores: Scores, baseline: Scores) -> PairedValues:

@@ -13,6 +13,7 @@ from ragauge import registry
 from ragauge.codes import CODES, ExitCode
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
+from ragauge.gates.damage import with_damage
 from ragauge.gates.drops import GAPS, drop_of
 from ragauge.gates.parse import merge, parse_items, parse_table, profile_gates
 from ragauge.gates.waivers import refuse_stray, with_waiver
@@ -76,6 +77,7 @@ def judge(
             result = _judge_drop(drop_scores, gate, baseline, tolerance, whole_grid=whole_grid)
         else:
             result = _judge_level(scores, gate)
+        result = with_damage(result, (beside or scores) if gate.is_drop else scores, baseline)
         results.append(with_waiver(result, waivers, today))
     blocks = []
     if gates:
@@ -137,6 +139,7 @@ def _judge_drop(
         max_drop=gate.threshold,
         whole_grid=whole_grid,
         tolerated=tolerance.gaps,
+        part=gate.part,
     )
     if drop.value is None:
         result = _undefined(gate, drop.n, drop.code or "incomparable", drop.reason)
