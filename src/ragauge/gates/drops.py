@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ragauge import registry
@@ -74,6 +75,11 @@ class PairedValues(Struct, frozen=True, kw_only=True):
     changed: int
     lacking: int
 
+    def only(self, chosen: Bools) -> PairedValues:
+        """The same of some of the questions; what is counted stays that of all."""
+        columns = ("mine", "theirs", "now", "before")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in columns})
+
 
 def drop_of(
     metric: str,
@@ -86,6 +92,7 @@ def drop_of(
     tolerated: Collection[str] = (),
     lost_as: Extreme = "worst",
     chosen_from: int = 1,
+    part: str | None = None,
 ) -> Drop:
     """Compare one metric of a run with the same metric of a baseline, pairwise.
 
@@ -93,7 +100,8 @@ def drop_of(
     gaps are `tolerated`. `whole_grid`: a slot that is missing is a gap as well. What is detectable
     is a drop that is surely more than `max_drop`. What the run has lost counts as the worst, or
     `lost_as` the best. Nor is there a drop to tell of less than 90 % of the questions that the
-    baseline has a value of, unless `fewer-questions` is tolerated.
+    baseline has a value of, unless `fewer-questions` is tolerated. `part` narrows it to a slice, as
+    `type=table`.
 
     A baseline that was chosen as the best of several runs is a lucky one: interval and p hold for
     all of them at once (Bonferroni).
@@ -119,12 +127,17 @@ def drop_of(
             f"{count(baseline.unmatched, 'question')} {verb} left out, as nothing recognises "
             "what they expect in both runs; --allow-missing judges without them",
         )
-    pairs = _paired_values(metric, scores, baseline, *shared, lost_as=lost_as)
+    together = _paired_values(metric, scores, baseline, *shared, lost_as=lost_as)
+    pairs = _in_part(together, scores.per_question, part)
+    if pairs is None:
+        why = "these scores do not say which questions are in a slice: score them again"
+        return _undefined("incomparable", why)
     now, before, n = pairs.now, pairs.before, len(pairs.now)
     if n == 0:
         beyond = " beside those that the baseline lacks" if pairs.lacking else ""
-        return _undefined("incomparable", f"no question has {metric} in both runs{beyond}")
-    gone = _gone(metric, baseline, pairs)
+        inside = "" if part is None else f" of {part}"
+        return _undefined("incomparable", f"no question{inside} has {metric} in both runs{beyond}")
+    gone = _gone(metric, baseline, pairs, part)
     if 10 * len(gone) > len(gone) + n and "fewer-questions" not in tolerated:
         return _undefined(
             "fewer-questions",
@@ -164,19 +177,24 @@ def drop_of(
         value=sign * float(new - old) + 0.0,
         n=n,
         interval=interval,
-        reason="; ".join([reason, *_left_out(metric, scores, baseline, pairs, gone)]),
+        reason="; ".join([reason, *_left_out(metric, scores, baseline, pairs, gone, part)]),
         detectable=estimate.detectable,
     )
 
 
 def _left_out(
-    metric: str, scores: Scores, baseline: Scores, pairs: PairedValues, gone: Sequence[str]
+    metric: str,
+    scores: Scores,
+    baseline: Scores,
+    pairs: PairedValues,
+    gone: Sequence[str],
+    part: str | None,
 ) -> Iterator[str]:
     """What a drop is not over, and what was filled in."""
     assert scores.per_question is not None and baseline.per_question is not None
     valued = _defined(scores.per_question, metric) + _defined(baseline.per_question, metric)
     unpaired = valued + pairs.newly - 2 * (len(pairs.now) + pairs.lacking)
-    if unpaired:
+    if unpaired and part is None:
         yield f"without a partner: {count(unpaired, 'value')}"
     if pairs.filled.note is not None:
         yield pairs.filled.note
@@ -192,17 +210,31 @@ def _left_out(
         yield "the embedders of the two runs differ"
 
 
-def _gone(metric: str, baseline: Scores, pairs: PairedValues) -> list[str]:
-    """The questions that have a value in the baseline, or had one, and are not compared."""
+def _gone(metric: str, baseline: Scores, pairs: PairedValues, part: str | None) -> list[str]:
+    """The questions that have a value in the baseline, or had one, and are not compared.
+
+    Of a slice those in it, as far as the baseline says which they are.
+    """
     values = baseline.per_question
     assert values is not None
     valued = ~np.isnan(values.of(metric)) & ~_lacking(baseline)
+    inside = None if part is None else values.in_slice(part)
+    if inside is not None:
+        valued &= inside
     valued[pairs.theirs] = False
     names = [
         question_name(values.qids[place], values.turns[place])
         for place in np.flatnonzero(valued).tolist()
     ]
     return [*names, *baseline.gone]
+
+
+def _in_part(pairs: PairedValues, values: PerQuestion, part: str | None) -> PairedValues | None:
+    """The questions of a slice; None where it is not known which they are."""
+    if part is None:
+        return pairs
+    inside = values.in_slice(part)
+    return None if inside is None else pairs.only(inside[pairs.mine])
 
 
 def paired_values(metric: str, scores: Scores, baseline: Scores) -> PairedValues:

@@ -13,6 +13,7 @@ from ragauge import registry
 from ragauge.codes import CODES, ExitCode
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
+from ragauge.gates.damage import with_damage
 from ragauge.gates.drops import GAPS, Drop, drop_of
 from ragauge.gates.lost_results import Extreme
 from ragauge.gates.parse import merge, parse_items, parse_table, profile_gates
@@ -99,6 +100,7 @@ def judge(
             )
         else:
             result = _judge_level(scores, gate, tolerance)
+        result = with_damage(result, (beside or scores) if gate.is_drop else scores, baseline)
         results.append(with_waiver(result, waivers, today))
     blocks = []
     if gates:
@@ -181,6 +183,7 @@ def _judge_drop(
             tolerated=tolerance.gaps(baseline),
             lost_as=lost_as,
             chosen_from=gate.chosen_from,
+            part=gate.part,
         )
         return _judged_drop(gate, drop, baseline, tolerance)
 

@@ -125,8 +125,6 @@ def _options(name: str, value: Mapping[str, Any], origin: str) -> _GateTable:
         raise _bad(f"{name} review = {list(review)}", "write review = [low, high]")
     if part is not None and "=" not in part:
         raise _bad(f"{name} slice = {part}", 'write slice = "type=table"')
-    if part is not None and options.max_drop is not None:
-        raise _bad(f"{name} slice = {part}", "a drop is judged over all questions")
     return options
 
 
@@ -156,6 +154,8 @@ def _gate(
     options: _GateTable = _GateTable(),  # noqa: B008  (frozen)
 ) -> Gate:
     on, part, is_drop = options.metric or name, options.slice, options.max_drop is not None
+    if part is not None and part.startswith("lang="):  # as the field of gold items is spelled
+        part = f"language={part.removeprefix('lang=')}"
     meant = profile.meant(on)
     base, at, cut = meant.rpartition("@") if "@" in meant else (meant, "", "")
     if base not in registry.metrics():

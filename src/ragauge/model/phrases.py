@@ -10,7 +10,7 @@ from ragauge.metrics.metric import Metric
 from ragauge.model.labels import GOOD, LABELS
 from ragauge.model.metric_names import metric_label
 from ragauge.model.scores import MetricResult, QuestionList, Scores, SliceResult, StageDelta
-from ragauge.model.verdict import GateResult, Verdict
+from ragauge.model.verdict import DamagedQuestion, GateResult, Verdict
 from ragauge.stats.intervals import Interval
 from ragauge.text import plain
 
@@ -181,8 +181,68 @@ def verdict_headline(verdict: Verdict) -> str:
     return f"{word}: {', '.join(names)}" if names else word
 
 
-def questions_needing_attention(scores: Scores) -> QuestionList:
+MOST_DAMAGED = 20
+"""Questions that made a gate fail, of each gate, where not all are listed."""
+
+
+def failed_drops(verdict: Verdict | None) -> list[GateResult]:
+    """The gates on a drop that failed, and of which it is known by what questions."""
+    results = () if verdict is None else verdict.gates
+    return [one for one in results if one.gate.is_drop and one.damage and not one.waived]
+
+
+def damage_title(result: GateResult) -> str:
+    """What a list of such questions is of, and how many there are."""
+    return f"made {gate_name(result)} fail ({len(result.damage):,})"
+
+
+DAMAGE_HEADS = ("value", "share", "lost")
+
+
+def damage_cells(question: DamagedQuestion) -> tuple[str, str, str, str]:
+    """A question that made a gate fail: its name, values, share of the damage, what it lost."""
+    value = number(question.value)
+    if question.before is not None:
+        value = f"{number(question.before)} → {value}"
+    name = question_name(question.query_id, question.turn)
+    return name, value, f"{100 * question.share:.1f} %", ", ".join(map(plain, question.lost))
+
+
+def damage_line(result: GateResult, question: DamagedQuestion) -> str:
+    """The same in one line, with the gate."""
+    name, value, share, lost = damage_cells(question)
+    line = f"{name}: {gate_name(result)}, {value}, {share} of the damage"
+    return f"{line}; lost {lost}" if lost else line
+
+
+def damage_notes(verdict: Verdict | None) -> dict[tuple[str, int | None], str]:
+    """What questions did to gates on a drop that failed: of each the gate, values and losses."""
+    notes: dict[tuple[str, int | None], list[str]] = {}
+    for result in failed_drops(verdict):
+        for question in result.damage:
+            key = question.query_id, question.turn
+            notes.setdefault(key, []).append(damage_line(result, question).partition(": ")[2])
+    return {key: "; ".join(lines) for key, lines in notes.items()}
+
+
+def damage_of(verdict: Verdict | None) -> dict[tuple[str, int | None], tuple[str, float]]:
+    """The questions that made gates fail, the worst first: by which of them, and their share.
+
+    A question that made several fail is named with the gate that it has the largest share of.
+    """
+    shares: dict[tuple[str, int | None], tuple[str, float]] = {}
+    for result in () if verdict is None else verdict.gates:
+        for question in () if result.waived else result.damage:
+            key = question.query_id, question.turn
+            if question.share > shares.get(key, ("", 0.0))[1]:
+                shares[key] = gate_name(result), question.share
+    return dict(sorted(shares.items(), key=lambda item: -item[1][1]))
+
+
+def questions_needing_attention(scores: Scores, verdict: Verdict | None = None) -> QuestionList:
     """The questions that need attention, the worst labels first, each label in gold order.
+
+    Those that made a gate fail come before all others, by their share of the damage.
 
     Where nothing was answered, that a question has no answer says nothing of it; what its hits
     lack does.
@@ -196,6 +256,13 @@ def questions_needing_attention(scores: Scores) -> QuestionList:
         if label not in fine or (silent and label not in GOOD and causes[place] is not None)
     ]
     bad.sort(key=lambda place: -LABELS.index(labels[place]))
+    damaged = damage_of(verdict)
+    if damaged and scores.per_question is not None:
+        values = scores.per_question
+        keys = zip(values.qids, values.turns, strict=True)
+        places = {key: place for place, key in enumerate(keys) if key in damaged}
+        first = [places[key] for key in damaged if key in places]
+        bad = list(dict.fromkeys([*first, *bad]))
     # Mostly the first few are shown: of a large gold set there may be hundreds of thousands.
     return QuestionList(
         [labels[place] for place in bad],

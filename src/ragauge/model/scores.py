@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from msgspec import Struct
@@ -175,7 +175,7 @@ class PerQuestion(Struct, frozen=True, kw_only=True):
     where they were asked for: values of an item that was changed are not compared. So are
     `reciprocals`, the reciprocal ranks of the first evidence without a cut-off; nan where nothing
     is expected. `units` are the ranks of all that is expected: by them a question is compared,
-    whatever was measured.
+    whatever was measured. `slices` has for each dimension the places of the questions in each part.
     """
 
     metrics: tuple[str, ...]
@@ -185,11 +185,21 @@ class PerQuestion(Struct, frozen=True, kw_only=True):
     hashes: Sequence[str] = ()
     reciprocals: NDArray[np.float64] | None = None
     units: UnitRanks | None = None
+    slices: Mapping[str, Mapping[str, NDArray[np.integer[Any]]]] = {}
 
     def of(self, metric: str) -> NDArray[np.float64]:
         """The values of one metric."""
         values: NDArray[np.float64] = self.values[self.metrics.index(metric)]
         return values
+
+    def in_slice(self, part: str) -> NDArray[np.bool_] | None:
+        """Which questions are in a part such as `type=table`; None where that is not known."""
+        if not self.slices:
+            return None
+        dimension, _, name = part.partition("=")
+        inside = np.zeros(len(self.qids), np.bool_)
+        inside[self.slices.get(dimension, {}).get(name, [])] = True
+        return inside
 
 
 class RowResult(Struct, frozen=True, kw_only=True):

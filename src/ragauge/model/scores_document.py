@@ -31,7 +31,7 @@ from ragauge.model.scores import (
 )
 from ragauge.model.semantic import Semantic
 from ragauge.model.unit_ranks import UnitFindings, UnitRanks
-from ragauge.model.verdict import GateResult, Verdict, VerdictBlock
+from ragauge.model.verdict import DamagedQuestion, GateResult, Verdict, VerdictBlock
 from ragauge.stats.intervals import Interval
 
 DECIMALS = 4
@@ -184,9 +184,35 @@ def _questions(scores: Scores) -> list[dict[str, Any]]:
             for entry, reciprocal in zip(entries, values.reciprocals.tolist(), strict=True):
                 entry["reciprocal"] = None if math.isnan(reciprocal) else reciprocal
         if values.units is not None:
+            for entry, parts in zip(entries, _parts_by_question(values), strict=True):
+                if parts:
+                    entry["slices"] = parts
             for entry, unit_fields in zip(entries, _unit_fields(values.units), strict=True):
                 entry.update(unit_fields)
     return entries
+
+
+def _parts_by_question(values: PerQuestion) -> list[dict[str, list[str]]]:
+    """The parts that each question is in, by dimension."""
+    parts: list[dict[str, list[str]]] = [{} for _ in values.qids]
+    for dimension, names in values.slices.items():
+        for name, places in names.items():
+            for place in places.tolist():
+                parts[place].setdefault(dimension, []).append(name)
+    return parts
+
+
+def _slices_of_questions(document: _ScoresDocument) -> dict[str, dict[str, Any]]:
+    """For each dimension the questions in each part, as far as the file says."""
+    places: dict[str, dict[str, list[int]]] = {}
+    for place, question in enumerate(document.questions):
+        for dimension, names in question.slices.items():
+            for name in names:
+                places.setdefault(dimension, {}).setdefault(name, []).append(place)
+    return {
+        dimension: {name: np.array(listed, np.int64) for name, listed in sorted(names.items())}
+        for dimension, names in places.items()
+    }
 
 
 def _unit_fields(units: UnitRanks) -> Iterator[dict[str, Any]]:
@@ -277,6 +303,14 @@ def _gate(result: GateResult) -> dict[str, Any]:
         "reason": result.reason,
         "caution": result.caution,
         "waived": result.waived,
+        "damage": [_damaged(question) for question in result.damage],
+    }
+
+
+def _damaged(question: DamagedQuestion) -> dict[str, Any]:
+    entry: dict[str, Any] = msgspec.to_builtins(question)
+    return {
+        name: rounded(value) if isinstance(value, float) else value for name, value in entry.items()
     }
 
 
@@ -357,6 +391,7 @@ class _SavedQuestion(QuestionResult, frozen=True, kw_only=True):
     reciprocal: float | msgspec.UnsetType | None = msgspec.UNSET
     slots: int | None = None
     units: tuple[_SavedUnit, ...] | msgspec.UnsetType = msgspec.UNSET
+    slices: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     wordings: tuple[int, ...] = ()
     good: tuple[int, ...] = ()
 
@@ -502,6 +537,7 @@ def _per_question(document: _ScoresDocument) -> PerQuestion | None:
         hashes=[] if None in hashes else [value for value in hashes if value is not None],
         reciprocals=reciprocals,
         units=_units(document),
+        slices=_slices_of_questions(document),
     )
 
 

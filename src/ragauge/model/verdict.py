@@ -73,11 +73,30 @@ class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.gate == gate.name or current_id(self.gate) == gate.metric
 
 
+class DamagedQuestion(Struct, frozen=True, kw_only=True):
+    """A question that helped to make a gate fail.
+
+    value, before   its value of the gated metric, and that in the baseline of a drop
+    damage          how much worse than in the baseline, or than the best there is
+    share           of all damage
+    lost            the expected pieces that were found less often than in the baseline
+    """
+
+    query_id: str
+    value: float
+    damage: float
+    share: float
+    turn: int | None = None
+    before: float | None = None
+    lost: tuple[str, ...] = ()
+
+
 class GateResult(Struct, frozen=True, kw_only=True):
     """One gate's verdict; `margin` is positive on the good side of the threshold.
 
     `detectable` is the smallest change that a run of this n would show in four cases of five.
     `caution` is what a reader should know before trusting the verdict, whatever it is.
+    `damage` are the questions that made it fail, the worst first.
     """
 
     gate: Gate
@@ -91,6 +110,7 @@ class GateResult(Struct, frozen=True, kw_only=True):
     waived: str | None = None
     code: str | None = None
     caution: str | None = None
+    damage: tuple[DamagedQuestion, ...] = ()
 
 
 class VerdictBlock(Struct, frozen=True):

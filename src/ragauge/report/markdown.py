@@ -135,6 +135,23 @@ def gates(verdict: Verdict, escape: Escape = escaped) -> list[str]:
     return table([*GATE_HEADS, ""], rows)
 
 
+def damage(
+    verdict: Verdict | None, marks: str, escape: Escape = escaped, *, full: bool = False
+) -> list[str]:
+    """The questions that made gates on a drop fail, a table for each gate."""
+    lines: list[str] = []
+    for result in phrases.failed_drops(verdict):
+        listed = result.damage if full else result.damage[: phrases.MOST_DAMAGED]
+        rows = [tuple(map(escape, phrases.damage_cells(question))) for question in listed]
+        title = escape(phrases.damage_title(result))
+        lines += [f"{marks} {title[:1].upper()}{title[1:]}", ""]
+        lines += [
+            *table(["question", *phrases.DAMAGE_HEADS], rows),
+            *more(len(result.damage) - len(listed)),
+        ]
+    return lines
+
+
 def metrics(scores: Scores, verdict: Verdict, escape: Escape = escaped) -> list[str]:
     """A table of the metrics, and below it those that have no value."""
     lines = table(

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
+from msgspec.structs import replace
 
 from ragauge.files.table_writer import TableColumn
+from ragauge.model import phrases
 from ragauge.model.comparison import Comparison, QueryComparison
 from ragauge.model.scores import Scores
+from ragauge.model.verdict import Verdict
 
 
-def question_columns(scores: Scores) -> list[TableColumn]:
+def question_columns(scores: Scores, verdict: Verdict | None = None) -> list[TableColumn]:
     """The id of each question, its turn, label and cause where there are any, and its values.
 
-    A metric that nobody has a value of is no column.
+    A metric that nobody has a value of is no column. Where gates failed, the questions that made
+    them fail come first, with the gate and their share of the damage.
     """
     values = scores.per_question
     if values is None:
@@ -28,21 +32,63 @@ def question_columns(scores: Scores) -> list[TableColumn]:
     columns.append(TableColumn(name="label", kind="word", values=questions.labels))
     if any(cause is not None for cause in questions.causes):
         columns.append(TableColumn(name="cause", kind="word", values=questions.causes))
+    damage = phrases.damage_of(verdict)
+    keys = list(zip(values.qids, values.turns, strict=True))
+    if damage:
+        columns += _damage_columns([damage.get(key) for key in keys])
     for place, name in enumerate(values.metrics):
         if not np.isnan(values.values[place]).all():
             columns.append(TableColumn(name=name, kind="number", values=values.values[place]))
-    return columns
+    return _damaged_first(columns, keys, damage)
+
+
+def _damage_columns(damage: Sequence[tuple[str, float] | None]) -> list[TableColumn]:
+    """The gate that each question made fail, and its share of the damage."""
+    gates = [None if one is None else one[0] for one in damage]
+    shares = np.array([np.nan if one is None else one[1] for one in damage], np.float64)
+    return [
+        TableColumn(name="failed_gate", kind="text", values=gates),
+        TableColumn(name="damage_share", kind="number", values=shares),
+    ]
+
+
+def _damaged_first(
+    columns: list[TableColumn],
+    keys: Sequence[tuple[str, int | None]],
+    damage: Mapping[tuple[str, int | None], tuple[str, float]],
+) -> list[TableColumn]:
+    """The columns with the rows of those that made a gate fail before all others."""
+    if not damage:
+        return columns
+    places = {key: place for place, key in enumerate(keys)}
+    first = [places[key] for key in damage if key in places]
+    order = list(dict.fromkeys([*first, *range(len(keys))]))
+    return [
+        replace(
+            column,
+            values=column.values[order]
+            if isinstance(column.values, np.ndarray)
+            else [column.values[place] for place in order],
+        )
+        for column in columns
+    ]
 
 
 def compared_columns(comparison: Comparison) -> list[TableColumn]:
-    """The result of each question on both sides; the columns are always the same."""
+    """The result of each question on both sides; the columns are always the same.
+
+    Those that made a gate fail come first.
+    """
     columns = []
     for name, kind, value_of in _COMPARED:
         values: Any = [value_of(query) for query in comparison.per_query]
         if kind == "number":
             values = np.array(values, np.float64)  # which has nan for None
         columns.append(TableColumn(name=name, kind=kind, values=values))
-    return columns
+    damage = phrases.damage_of(comparison.verdict)
+    keys = [(query.query_id, query.turn) for query in comparison.per_query]
+    columns += _damage_columns([damage.get(key) for key in keys])
+    return _damaged_first(columns, keys, damage)
 
 
 def _of_answer(field: str) -> Callable[[QueryComparison], str | None]:

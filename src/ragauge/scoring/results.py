@@ -89,7 +89,7 @@ def _reason(n: int, excluded: dict[str, int]) -> str:
 
 
 def per_question(
-    measured: QuestionSums, table: GoldTable, units: UnitCollector | None
+    measured: QuestionSums, table: GoldTable, units: UnitCollector | None, *, slices: bool
 ) -> PerQuestion:
     """The value of each metric for each question; a sum and a ratio of sums have none.
 
@@ -113,6 +113,7 @@ def per_question(
         turns=table.turns,
         values=values,
         units=None if units is None else units.unit_ranks(),
+        slices=table.slices if slices else {},
     )
 
 

@@ -480,7 +480,9 @@ class ScoringRun:
             cites=self.totals.cited > 0,
             errors=self._errors(),
             joined=self._joined(),
-            per_question=per_question(measured, self.table, self.totals.units),
+            per_question=per_question(
+                measured, self.table, self.totals.units, slices=self.plan.slices
+            ),
             placing=placed,
         )
 

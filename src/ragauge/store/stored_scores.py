@@ -78,6 +78,7 @@ class _Questions(Struct, kw_only=True):
     counts: dict[int, dict[str, int]]
     causes: dict[int, dict[str, int]] = {}
     units: _Units | None = None
+    slices: dict[str, dict[str, list[int]]] = {}
 
     def check(self) -> None:
         """Raise ValueError where the columns are not of one length, or of no known labels."""
@@ -93,6 +94,9 @@ class _Questions(Struct, kw_only=True):
             raise ValueError("it has causes without a name")
         if self.units is not None:
             self.units.check(count)
+        parts = [places for names in self.slices.values() for places in names.values()]
+        if any(not 0 <= place < count for places in parts for place in places):
+            raise ValueError("it has slices of no question")
 
 
 def serialise_scores(
@@ -117,6 +121,10 @@ def serialise_scores(
         },
         causes={place: result.causes for place, result in enumerate(listed) if result.causes},
         units=None if values is None or values.units is None else _listed(values.units),
+        slices={
+            dimension: {name: places.tolist() for name, places in names.items()}
+            for dimension, names in (values.slices if values is not None else {}).items()
+        },
     )
     scoring = Scoring(
         number=number,
@@ -216,6 +224,10 @@ def deserialise_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: s
         values=values.reshape(len(by_metric), len(questions.qids)),
         hashes=questions.hashes,
         units=None if questions.units is None else _as_columns(questions.units),
+        slices={
+            dimension: {name: np.array(places, np.int64) for name, places in names.items()}
+            for dimension, names in questions.slices.items()
+        },
     )
     labels = [LABELS[code] for code in questions.labels]
     return replace(

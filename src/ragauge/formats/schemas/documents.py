@@ -55,6 +55,17 @@ _GATE = record(
     origin=TEXT,
     reason=OR_TEXT,
     waived=OR_TEXT,
+    damage=listed(
+        record(
+            query_id=TEXT,
+            value=NUMBER,
+            damage=NUMBER,
+            share=NUMBER,
+            turn={"type": ["integer", "null"]},
+            before=OR_NUMBER,
+            lost=listed(TEXT),
+        )
+    ),
 )
 VERDICT = record(
     status=STATUS,

@@ -31,6 +31,7 @@ def _text(view: ComparisonView) -> str:
     sections = [
         MarkdownSection(title="the headline", head=opening),
         section("the gates", markdown_parts.gates(comparison, shortened)),
+        section("what made gates fail", markdown.damage(comparison.verdict, "####", shortened)),
         section("the metrics", _deltas(comparison)),
         # Regressions first; each table is cut by itself.
         *(section(title, folded(title, lines)) for title, lines in tables),

@@ -31,6 +31,14 @@ def _text(view: ComparisonView) -> str:
         annotations = [] if verdict is None else entries.gate_annotations(verdict, gate_level)
         lines += annotations[:MOST_ANNOTATIONS]
         taken += len(annotations[:MOST_ANNOTATIONS]) if gate_level == level else 0
+    damaged = [
+        command(level, phrases.damage_line(result, question), title="ragauge: made a gate fail")
+        for result in phrases.failed_drops(verdict)
+        for question in result.damage
+    ]
+    room = max(0, MOST_ANNOTATIONS - taken)
+    lines += damaged[:room]
+    taken += len(damaged[:room])
     worse = [
         _question(group, query, level)
         for group in sentences.worse_groups(view)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ragauge.model.comparison import ComparisonReport, ComparisonView
+from ragauge.report import markdown
 from ragauge.report.comparison import markdown_parts, sentences
 from ragauge.report.markdown import MarkdownSection, section, shortened, text_within
 
@@ -24,6 +25,10 @@ def _text(view: ComparisonView) -> str:
             title="the headline", head=tuple(markdown_parts.opening(view, "##", shortened))
         ),
         section("the gates", markdown_parts.gates(comparison, shortened)),
+        section(
+            "what made gates fail",
+            markdown.damage(comparison.verdict, "###", shortened, full=view.full),
+        ),
         section("the metrics", ["### Metrics", "", *markdown_parts.deltas(comparison, shortened)]),
         section("the counts", ["### Questions", "", *markdown_parts.kind_lines(view)]),
         *(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ragauge.model import phrases
 from ragauge.model.comparison import ComparisonReport, ComparisonView, Delta, QueryComparison
+from ragauge.model.verdict import Verdict
 from ragauge.report.ci import entries
 from ragauge.report.ci.junit_xml import Case, Suite, junit
 from ragauge.report.comparison import sentences
@@ -26,12 +27,33 @@ def _text(view: ComparisonView) -> str:
     )
     questions = Suite(
         name="questions",
-        cases=tuple(
-            _case(group, query) for group in sentences.worse_groups(view) for query in group.queries
+        cases=(
+            *_damaged(verdict),
+            *(
+                _case(group, query)
+                for group in sentences.worse_groups(view)
+                for query in group.queries
+            ),
         ),
         properties=(("compared", str(comparison.counted)),),
     )
     return junit([gates, questions])
+
+
+def _damaged(verdict: Verdict | None) -> list[Case]:
+    """A test for each question that made a gate fail, the worst first."""
+    return [
+        Case(
+            group=f"ragauge.compare.gate.{plain(phrases.gate_name(result))}",
+            name=phrases.question_name(question.query_id, question.turn),
+            outcome="failure",
+            kind="made-gate-fail",
+            message=phrases.damage_line(result, question),
+            body="\n".join(f"lost: {plain(name)}" for name in question.lost),
+        )
+        for result in phrases.failed_drops(verdict)
+        for question in result.damage
+    ]
 
 
 def _properties(view: ComparisonView) -> tuple[tuple[str, str], ...]:

@@ -18,6 +18,7 @@ def _text(view: ComparisonView) -> str:
         "",
         *markdown_parts.paragraph(markdown_parts.sentence(sentences.headline(comparison))),
         *markdown_parts.verdict(view),
+        *markdown.damage(comparison.verdict, "##", full=view.full),
         "## What was compared",
         "",
         *markdown_parts.runs(comparison),

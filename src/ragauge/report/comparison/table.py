@@ -10,7 +10,7 @@ from ragauge.model.comparison import ComparisonReport, ComparisonView, Delta, Ki
 from ragauge.report.ci import entries
 from ragauge.report.comparison import sentences
 from ragauge.report.comparison.sentences import QuestionGroup
-from ragauge.report.terminal.console import COLORS, Screen, plain_table
+from ragauge.report.terminal.console import COLORS, Screen, plain_table, print_damage
 from ragauge.text import plain
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ def _text(view: ComparisonView) -> str:
     console.print(sentences.run_line("b", comparison.run_b))
     console.print(sentences.left_out_line(comparison))
     console.print()
+    for result in phrases.failed_drops(comparison.verdict):
+        print_damage(console, result, full=view.full)
+        console.print()
     _print_deltas(console, view)
     console.print(sentences.rung_line(comparison))
     console.print(sentences.retrieval_line(comparison))

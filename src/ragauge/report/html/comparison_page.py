@@ -29,6 +29,7 @@ from ragauge.report.html.question_table import (
     ColumnChoice,
     QuestionColumn,
     choice_column,
+    damage_column,
     first_columns,
     table_block,
     word_column,
@@ -60,7 +61,8 @@ def comparison_page(view: ComparisonView) -> str:
     headline = sentences.headline(comparison)
     decision = entries.decision(view)
     queries = comparison.per_query
-    failing = [_is_worse(query) for query in queries]
+    damage = phrases.damage_of(comparison.verdict)
+    failing = [_is_worse(query) or (query.query_id, query.turn) in damage for query in queries]
     context = {
         "title": f"{shortened(comparison.run_a.name)} → {shortened(comparison.run_b.name)}",
         "status": view.status,
@@ -206,6 +208,12 @@ def _table(comparison: Comparison, failing: Sequence[bool], details: PageDetails
         # A question whose retrieval was not compared has no kind, and its ranks say nothing.
         words = [rank if kind else "" for rank, kind in zip(ranks, kinds, strict=True)]
         columns.append(word_column(name, words, wide=True, right=True))
+    damage = phrases.damage_of(comparison.verdict)
+    if damage:
+        columns.append(damage_column([(query.query_id, query.turn) for query in queries], damage))
+    lost = [", ".join(query.lost) or None for query in queries]
+    if any(lost):
+        columns.append(word_column("lost", lost, wide=True))
     columns += _answer_columns(queries)
     levels = [", ".join(dict.fromkeys(query.rungs)) for query in queries]
     if any(levels):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -75,6 +75,18 @@ def word_column(
 ) -> QuestionColumn:
     """A column of short texts."""
     return QuestionColumn(name=name, head=head or name, form="word", values=values, **more)
+
+
+def damage_column(
+    keys: Sequence[tuple[str, int | None]],
+    damage: Mapping[tuple[str, int | None], tuple[str, float]],
+) -> QuestionColumn:
+    """The share of each question in the damage of the gate that it made fail."""
+    words = [
+        f"{100 * found[1]:.1f} % of {found[0]}" if (found := damage.get(key)) is not None else None
+        for key in keys
+    ]
+    return word_column("damage", words, head="share of the damage", wide=True)
 
 
 def first_columns(

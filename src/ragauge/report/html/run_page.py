@@ -28,6 +28,7 @@ from ragauge.report.html.question_table import (
     ColumnChoice,
     QuestionColumn,
     choice_column,
+    damage_column,
     first_columns,
     table_block,
     word_column,
@@ -64,7 +65,7 @@ _STATES = {
 def run_page(view: View) -> str:
     """The page of a run."""
     scores, verdict = view.scores, view.verdict
-    attention = phrases.questions_needing_attention(scores)
+    attention = phrases.questions_needing_attention(scores, verdict)
     names = {(question.qid, question.turn) for question in attention}
     results = list(scores.questions)
     failing = [(result.qid, result.turn) in names for result in results]
@@ -151,6 +152,9 @@ def _blocks(
     if not results:
         return []
     columns = _columns(results, details)
+    damage = phrases.damage_of(view.verdict)
+    if damage:
+        columns.append(damage_column([(result.qid, result.turn) for result in results], damage))
     values = view.scores.per_question
     metrics: list[str] = []
     value_blocks: Blocks = []

@@ -27,6 +27,7 @@ def _text(view: View) -> str:
     sections = [
         MarkdownSection(title="the verdict", head=opening),
         section("the gates", markdown.gates(verdict, shortened)),
+        section("what made gates fail", markdown.damage(verdict, "####", shortened)),
         section(
             "the warnings",
             folded(f"Warnings ({len(scores.warnings)})", warnings) if warnings else [],
@@ -38,7 +39,7 @@ def _text(view: View) -> str:
 
 
 def _questions(view: View) -> list[str]:
-    bad = phrases.questions_needing_attention(view.scores)
+    bad = phrases.questions_needing_attention(view.scores, view.verdict)
     lines = markdown.questions(bad[:_QUESTIONS], shortened)
     lines += more(len(bad) - _QUESTIONS)
     return folded(f"Questions to look at ({len(bad)})", lines) if bad else []

@@ -11,7 +11,9 @@ REPORT = Report(
     name="csv",
     title="the values of each question",
     syntax="csv",
-    content=lambda view: as_csv(question_columns(view.scores), decimals=DECIMALS, raw=view.raw_csv),
+    content=lambda view: as_csv(
+        question_columns(view.scores, view.verdict), decimals=DECIMALS, raw=view.raw_csv
+    ),
     suffixes=(".csv",),
     public=True,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ragauge.model import phrases
 from ragauge.model.report import Report, View
 from ragauge.model.scores import QuestionResult
@@ -24,11 +26,12 @@ def _text(view: View) -> str:
     """
     verdict = view.verdict
     annotations = {level: entries.gate_annotations(verdict, level) for level in LEVELS}
-    bad = phrases.questions_needing_attention(view.scores)
+    bad = phrases.questions_needing_attention(view.scores, view.verdict)
     level: Level = "error" if verdict.exit_code else "warning"
     room = max(0, MOST_ANNOTATIONS - len(annotations[level]))
     lines = [line for name in LEVELS for line in annotations[name][: _MOST[name]]]
-    lines += [_question(question, level) for question in bad[:room]]
+    notes = phrases.damage_notes(verdict)
+    lines += [_question(question, level, notes) for question in bad[:room]]
     missing = {
         "gate": sum(max(0, len(annotations[name]) - _MOST[name]) for name in LEVELS),
         "failing question": len(bad) - len(bad[:room]),
@@ -47,12 +50,16 @@ _MOST: dict[Level, int] = {
 """How many gates of each level are annotated: two notices are about all of them."""
 
 
-def _question(question: QuestionResult, level: Level) -> str:
+def _question(
+    question: QuestionResult, level: Level, notes: Mapping[tuple[str, int | None], str]
+) -> str:
     name = phrases.question_name(question.qid, question.turn)
     where = "no trace" if question.trace is None else f"trace {question.trace}"
+    note = notes.get((question.qid, question.turn))
+    label = phrases.labelled(question.label, question.cause)
     return command(
         level,
-        f"{name}: {phrases.labelled(question.label, question.cause)} ({where})",
+        f"{name}: {f'{note}; ' if note else ''}{label} ({where})",
         title=f"ragauge: {question.label}",
         location=location_of(question.gold),
     )

@@ -25,6 +25,7 @@ def _text(view: View) -> str:
         MarkdownSection(title="the verdict", head=(title, "", opening, "")),
         section("the warnings", ["### Warnings", "", *warnings, ""] if warnings else []),
         section("the gates", markdown.gates(verdict, shortened)),
+        section("what made gates fail", markdown.damage(verdict, "####", shortened)),
         section("the metrics", markdown.metrics(scores, verdict, shortened)),
         *_questions(view),
         *(
@@ -37,7 +38,7 @@ def _text(view: View) -> str:
 
 def _questions(view: View) -> list[MarkdownSection]:
     """The questions that need attention; many of them are folded."""
-    bad = phrases.questions_needing_attention(view.scores)
+    bad = phrases.questions_needing_attention(view.scores, view.verdict)
     if not bad:
         return []
     listed = bad if view.full else bad[:_QUESTIONS]

@@ -27,8 +27,10 @@ def _text(view: View) -> str:
     findings = [
         _gate(entry, gold) for entry in verdict_entries(view.verdict) if entry.outcome in _GATES
     ]
+    notes = phrases.damage_notes(view.verdict)
     findings += [
-        _question(question, gold) for question in phrases.questions_needing_attention(view.scores)
+        _question(question, gold, notes.get((question.qid, question.turn)))
+        for question in phrases.questions_needing_attention(view.scores, view.verdict)
     ]
     counts: dict[str, int] = {}
     for finding in findings:  # of two with one fingerprint GitLab shows the first only
@@ -56,9 +58,10 @@ def _finding(
     }
 
 
-def _question(question: QuestionResult, gold: FileLocation) -> dict[str, Any]:
+def _question(question: QuestionResult, gold: FileLocation, damage: str | None) -> dict[str, Any]:
     name = phrases.question_name(question.qid, question.turn)
     label = phrases.labelled(question.label, question.cause)
+    label = label if damage is None else f"{label}; {damage}"
     return _finding(
         question.label,
         f"{name}: {label}",

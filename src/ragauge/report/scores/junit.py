@@ -30,11 +30,12 @@ def _text(view: View) -> str:
     values = scores.per_question
     names = () if values is None else zip(values.qids, values.turns, strict=True)
     places = {name: place for place, name in enumerate(names)}
+    notes = phrases.damage_notes(view.verdict)
     questions = Suite(
         name="questions",
         cases=tuple(
-            _case(question, scores, places)
-            for question in phrases.questions_needing_attention(scores)
+            _case(question, scores, places, notes.get((question.qid, question.turn)))
+            for question in phrases.questions_needing_attention(scores, view.verdict)
         ),
         properties=(("asked", str(scores.tally.gold)),),
     )
@@ -55,9 +56,14 @@ def _metrics(scores: Scores) -> list[tuple[str, str]]:
 
 
 def _case(
-    question: QuestionResult, scores: Scores, places: dict[tuple[str, int | None], int]
+    question: QuestionResult,
+    scores: Scores,
+    places: dict[tuple[str, int | None], int],
+    damage: str | None,
 ) -> Case:
     label_and_cause = phrases.labelled(question.label, question.cause)
+    if damage is not None:
+        label_and_cause = f"{label_and_cause}; {plain(damage)}"
     body = [
         label_and_cause,
         f"gold: {plain(question.gold)}",

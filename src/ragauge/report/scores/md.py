@@ -12,7 +12,7 @@ _SLICES = 20
 
 def _text(view: View) -> str:
     scores = view.scores
-    bad = phrases.questions_needing_attention(scores)
+    bad = phrases.questions_needing_attention(scores, view.verdict)
     listed = bad if view.full else bad[:_QUESTIONS]
     warnings = markdown.warnings(scores)
     lines = [
@@ -22,6 +22,7 @@ def _text(view: View) -> str:
         "",
         *([*warnings, ""] if warnings else []),
         *markdown.gates(view.verdict),
+        *markdown.damage(view.verdict, "##", full=view.full),
         *markdown.metrics(scores, view.verdict),
         *markdown.stages(scores),
         *markdown.slices(scores, view.verdict, 10**6 if view.full else _SLICES),

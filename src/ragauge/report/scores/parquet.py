@@ -9,7 +9,7 @@ from ragauge.report.question_columns import question_columns
 REPORT = Report(
     name="parquet",
     title="the values of each question, unrounded",
-    content=lambda view: as_parquet(question_columns(view.scores)),
+    content=lambda view: as_parquet(question_columns(view.scores, view.verdict)),
     suffixes=(".parquet",),
     public=True,
 )

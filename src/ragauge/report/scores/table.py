@@ -8,7 +8,7 @@ from ragauge.model import phrases
 from ragauge.model.metric_names import metric_label
 from ragauge.model.report import Report, View
 from ragauge.report.markdown import GATE_HEADS
-from ragauge.report.terminal.console import COLORS, Screen, plain_table
+from ragauge.report.terminal.console import COLORS, Screen, plain_table, print_damage
 from ragauge.text import plain
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ def _text(view: View) -> str:
         for result in verdict.gates:
             if phrases.gate_note(result):
                 console.print(f"{phrases.gate_name(result)}: {phrases.gate_note(result)}")
+        for result in phrases.failed_drops(verdict):
+            console.print()
+            print_damage(console, result, full=view.full)
         console.print()
     metrics = table("metric", "value", "n", "95 % interval", "left out", right=("value", "n"))
     for name, metric in phrases.listed_metrics(scores, verdict).items():
@@ -71,7 +74,7 @@ def _text(view: View) -> str:
         console.print(slices)
         if len(parts) > _SLICES and not view.full:
             console.print(f"... and {len(parts) - _SLICES} more; --full shows all")
-    bad = phrases.questions_needing_attention(scores)
+    bad = phrases.questions_needing_attention(scores, verdict)
     if bad:
         console.print()
         listed = bad[: len(bad) if view.full else _QUESTIONS]

@@ -791,7 +791,7 @@ def test_gates_stand_in_the_file_that_was_read(folder: Folder) -> None:
 @pytest.mark.parametrize(
     "demand",
     ['"x"', "true", "{ min_n = 3 }", "{ threshold = 1, review = [2, 1] }",
-     '{ threshold = 1, slice = "type" }', '{ max_drop = 1, slice = "a=b" }'],
+     '{ threshold = 1, slice = "type" }'],
 )  # fmt: skip
 def test_a_bad_gate_is_placed_in_the_file_that_was_read(folder: Folder, demand: str) -> None:
     (folder.path / "w.toml").write_text(f"[gates]\nunder = {demand}\n", "utf-8")
