@@ -28,7 +28,7 @@ from ragauge.model.scores import (
     SliceResult,
 )
 from ragauge.model.semantic import Semantic
-from ragauge.model.verdict import GateResult, Verdict, VerdictBlock
+from ragauge.model.verdict import GateChances, GateResult, Verdict, VerdictBlock
 from ragauge.stats.intervals import Interval
 
 DECIMALS = 4
@@ -230,10 +230,22 @@ def _gate(result: GateResult) -> dict[str, Any]:
         "interval": rounded_pair(result.interval),
         "detectable": rounded(result.detectable),
         "policy": gate.policy,
+        "chances": _chances(result.chances),
         "origin": gate.origin,
         "reason": result.reason,
         "caution": result.caution,
         "waived": result.waived,
+    }
+
+
+def _chances(chances: GateChances | None) -> dict[str, Any] | None:
+    """How often the gate decides wrongly, rounded as all values are."""
+    if chances is None:
+        return None
+    document: dict[str, Any] = msgspec.to_builtins(chances)
+    return {
+        name: rounded(value) if isinstance(value, float) else value
+        for name, value in document.items()
     }
 
 

@@ -156,6 +156,8 @@ def _numbers(outcome: Outcome, result: GateResult) -> list[str]:
     ]
     if gate.part is not None:
         pairs.append(("slice", gate.part))
+    if (chances := phrases.chance_line(result)) is not None:
+        pairs.append(("chances", chances))
     return [f"{name}: {plain(value)}" for name, value in pairs]
 
 
