@@ -572,7 +572,7 @@ STORED = [
 
 
 @pytest.mark.parametrize(
-    ("gold", "traces", "code", "phrase"),
+    ("gold", "traces", "phrase"),
     [row[1:] for row in STORED],
     ids=[row[0] for row in STORED],
 )

@@ -24,12 +24,13 @@ from ragauge.gates.lost_results import (
     lost_results,
 )
 from ragauge.metrics.columns import Bools, Floats, Ints, totals
-from ragauge.metrics.metric import SHARES, Better
+from ragauge.metrics.metric import SHARES, Better, Metric
 from ragauge.model.phrases import count, question_name
 from ragauge.model.scores import PerQuestion, Scores
 from ragauge.scoring.estimates import delta_estimate
 from ragauge.stats import exact_sums
-from ragauge.stats.intervals import Interval, quantile
+from ragauge.stats.error_rates import DropNoise, drop_noise
+from ragauge.stats.intervals import Interval, by_group, quantile
 from ragauge.stats.paired import permutation, quantile_permutation
 from ragauge.text import some
 
@@ -49,6 +50,7 @@ class Drop(Struct, frozen=True, kw_only=True):
     reason: str
     code: str | None = None
     detectable: float | None = None
+    noise: DropNoise | None = None
 
 
 class Gap(Struct, frozen=True):
@@ -179,7 +181,19 @@ def drop_of(
         interval=interval,
         reason="; ".join([reason, *_left_out(metric, scores, baseline, pairs, gone, part)]),
         detectable=estimate.detectable,
+        noise=_noise(definition, now - before, together),
     )
+
+
+def _noise(metric: Metric, differences: Floats, together: Ints | None) -> DropNoise | None:
+    """How questions move by chance, in shares of the metric's range; None for quantiles."""
+    if metric.quantile is not None or not metric.bounded:
+        return None
+    differences = differences / (metric.range[1] - metric.range[0])
+    if together is None:
+        return drop_noise(differences)
+    sums, sizes = by_group(differences, together)
+    return drop_noise(sums / sizes)
 
 
 def _left_out(

@@ -14,6 +14,7 @@ from ragauge.codes import CODES, ExitCode
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
 from ragauge.gates.damage import with_damage
+from ragauge.gates.chances import drop_gate_chances, level_gate_chances
 from ragauge.gates.drops import GAPS, Drop, drop_of
 from ragauge.gates.lost_results import Extreme
 from ragauge.gates.parse import merge, parse_items, parse_table, profile_gates
@@ -207,12 +208,13 @@ def _judged_drop(
     result = _judged(gate, drop.value, drop.n, drop.interval, "lower")
     if result.code is not None:
         return result
-    return replace(
+    result = replace(
         result,
         detectable=drop.detectable,
         reason=drop.reason if result.reason is None else f"{drop.reason}; {result.reason}",
         caution=_few(drop.n, gate.metric) if drop.n < FEW else None,
     )
+    return replace(result, chances=drop_gate_chances(result, drop.noise))
 
 
 def _errors_text(scores: Scores) -> str:
@@ -272,6 +274,7 @@ def _judge_level(scores: Scores, gate: Gate, tolerance: Tolerance) -> GateResult
             return judged
     if gate.better == result.better:
         judged = replace(judged, detectable=result.detectable)
+    judged = replace(judged, chances=level_gate_chances(judged, name, scores))
     if result.value is None:
         reason = f"0/0 ({result.left_out or result.reason}): the source counts it as {value:g}"
         judged = replace(judged, reason=reason)

@@ -161,6 +161,76 @@ def gate_note(result: GateResult) -> str:
     return "; ".join(filter(None, (result.waived or result.reason, result.caution)))
 
 
+def percent(share: float) -> str:
+    """A chance in words: 3.1 %; below one in a thousand it is only said to be so."""
+    if share < 0.001:
+        return "under 0.1 %"
+    return "over 99.9 %" if share > 0.999 else f"{100 * share:.1f} %"
+
+
+def chance_line(result: GateResult) -> str | None:
+    """How often a gate decides wrongly at this n; None where that is not known."""
+    chances = result.chances
+    if chances is None:
+        return None
+    kind = "drop" if result.gate.is_drop else "level"
+    parts = [f"fails an unchanged system in {percent(chances.fails_unchanged)} of runs"]
+    if chances.reviews_unchanged >= 0.0005:
+        parts[0] += f" (review: {percent(chances.reviews_unchanged)})"
+    if chances.worse is not None and chances.passes_worse is not None:
+        true = "one that dropped by" if kind == "drop" else "one at"
+        text = f"passes {true} {chances.worse:.4f} in {percent(chances.passes_worse)}"
+        if chances.reviews_worse is not None and chances.reviews_worse >= 0.0005:
+            text += f" (review: {percent(chances.reviews_worse)})"
+        parts.append(text)
+    if result.gate.policy == "confident-pass":
+        best = "no change at all" if kind == "drop" else "a perfect score"
+        parts.append(
+            f"{best} can pass from n = {chances.perfect_from} on"
+            if chances.perfect_from is not None
+            else f"not even {best} can pass, at any n"
+        )
+    return f"{result.gate.policy}, n = {result.n}: {'; '.join(parts)}"
+
+
+CHANCE_HEADS = ("gate", "policy", "unchanged fails", "one at", "passes", "perfect from")
+"""The columns of how often gates decide wrongly."""
+CHANCE_NOTE = (
+    "At this n: how often a gate fails a system that did not change, and passes one that lies the "
+    "smallest detectable change beyond the threshold; from which n a perfect score can pass."
+)
+
+
+def chance_rows(verdict: Verdict) -> list[tuple[str, ...]]:
+    """The rows below those heads: the gates whose chances are known."""
+    rows = []
+    for result in verdict.gates:
+        chances = result.chances
+        if chances is None:
+            continue
+        perfect = "-"
+        if result.gate.policy == "confident-pass":
+            perfect = "never" if chances.perfect_from is None else f"n = {chances.perfect_from}"
+        rows.append(
+            (
+                gate_name(result),
+                result.gate.policy,
+                _chance(chances.fails_unchanged, chances.reviews_unchanged),
+                number(chances.worse),
+                _chance(chances.passes_worse, chances.reviews_worse),
+                perfect,
+            )
+        )
+    return rows
+
+
+def _chance(share: float | None, review: float | None) -> str:
+    if share is None:
+        return "-"
+    text = percent(share)
+    return f"{text} (review {percent(review)})" if review is not None and review >= 0.0005 else text
+
+
 def verdict_headline(verdict: Verdict) -> str:
     """The verdict in one line."""
     if not verdict.gates and not verdict.blocks:

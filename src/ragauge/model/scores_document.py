@@ -31,7 +31,13 @@ from ragauge.model.scores import (
 )
 from ragauge.model.semantic import Semantic
 from ragauge.model.unit_ranks import UnitFindings, UnitRanks
-from ragauge.model.verdict import DamagedQuestion, GateResult, Verdict, VerdictBlock
+from ragauge.model.verdict import (
+    DamagedQuestion,
+    GateChances,
+    GateResult,
+    Verdict,
+    VerdictBlock,
+)
 from ragauge.stats.intervals import Interval
 
 DECIMALS = 4
@@ -299,6 +305,7 @@ def _gate(result: GateResult) -> dict[str, Any]:
         "interval": rounded_pair(result.interval),
         "detectable": rounded(result.detectable),
         "policy": gate.policy,
+        "chances": _chances(result.chances),
         "origin": gate.origin,
         "reason": result.reason,
         "caution": result.caution,
@@ -311,6 +318,17 @@ def _damaged(question: DamagedQuestion) -> dict[str, Any]:
     entry: dict[str, Any] = msgspec.to_builtins(question)
     return {
         name: rounded(value) if isinstance(value, float) else value for name, value in entry.items()
+    }
+
+
+def _chances(chances: GateChances | None) -> dict[str, Any] | None:
+    """How often the gate decides wrongly, rounded as all values are."""
+    if chances is None:
+        return None
+    document: dict[str, Any] = msgspec.to_builtins(chances)
+    return {
+        name: rounded(value) if isinstance(value, float) else value
+        for name, value in document.items()
     }
 
 

@@ -11,11 +11,10 @@ from msgspec import Struct
 from ragauge.codes import CODES, ExitCode
 from ragauge.metrics.metric import Better
 from ragauge.model.metric_names import current_id
+from ragauge.stats.error_rates import Policy
 from ragauge.stats.intervals import Interval
 
 Status = Literal["pass", "review", "fail", "not-evaluable"]
-Policy = Literal["point", "confident-pass", "confident-fail"]
-"""What has to be on the good side of a threshold: the value, its whole interval, or any of it."""
 ORDER: tuple[Status, ...] = ("pass", "review", "fail", "not-evaluable")
 
 
@@ -91,6 +90,23 @@ class DamagedQuestion(Struct, frozen=True, kw_only=True):
     lost: tuple[str, ...] = ()
 
 
+class GateChances(Struct, frozen=True, kw_only=True):
+    """How often a gate decides wrongly at this n, as shares of runs.
+
+    An unchanged system is one that is as the run says; for a drop, as the baseline is. `worse` is
+    the true value (or drop) of a system that lies the smallest detectable change beyond the
+    threshold. `perfect_from`: the fewest questions of which a perfect score (for a drop: no change)
+    passes `confident-pass`; None for another policy, or where no number does.
+    """
+
+    fails_unchanged: float
+    reviews_unchanged: float = 0.0
+    worse: float | None = None
+    passes_worse: float | None = None
+    reviews_worse: float | None = None
+    perfect_from: int | None = None
+
+
 class GateResult(Struct, frozen=True, kw_only=True):
     """One gate's verdict; `margin` is positive on the good side of the threshold.
 
@@ -111,6 +127,7 @@ class GateResult(Struct, frozen=True, kw_only=True):
     code: str | None = None
     caution: str | None = None
     damage: tuple[DamagedQuestion, ...] = ()
+    chances: GateChances | None = None
 
 
 class VerdictBlock(Struct, frozen=True):

@@ -132,7 +132,16 @@ def gates(verdict: Verdict, escape: Escape = escaped) -> list[str]:
     for result in verdict.gates:
         name, *cells = phrases.gate_cells(result)
         rows.append((escape(name), *cells, escape(phrases.gate_note(result))))
-    return table([*GATE_HEADS, ""], rows)
+    return [*table([*GATE_HEADS, ""], rows), *chances(verdict, escape)]
+
+
+def chances(verdict: Verdict, escape: Escape = escaped) -> list[str]:
+    """How often each gate decides wrongly, to be unfolded; nothing where it is not known."""
+    rows = [(escape(name), *cells) for name, *cells in phrases.chance_rows(verdict)]
+    if not rows:
+        return []
+    lines = [phrases.CHANCE_NOTE, "", *table(phrases.CHANCE_HEADS, rows)]
+    return folded("How often these gates decide wrongly", lines)
 
 
 def damage(

@@ -144,7 +144,11 @@ def score_interval(sums: GroupSums) -> tuple[float, float]:
     end: at 9 of 10 Wilson's upper bound is 0.982, which misses a true 0.99 in 10 % of runs. It
     always has a width, and always holds the mean.
     """
-    mean, n = sums.mean, sums.effective_n
+    return score_bounds(sums.mean, sums.effective_n)
+
+
+def score_bounds(mean: float, n: float) -> tuple[float, float]:
+    """The same of a mean that is worth n questions with values of 0 or 1."""
     half = min(0.5, abs(2 * mean - 1)) / n
     lower = wilson_lower(mean - half if mean < 0.5 else mean, n)
     upper = 1 - wilson_lower(1 - mean - half if mean > 0.5 else 1 - mean, n)

@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragauge.codes import ExitCode
 from ragauge.model import phrases
 from ragauge.model.comparison import ComparisonView, KindCheck
 from ragauge.model.verdict import GateResult, Verdict
@@ -37,7 +38,8 @@ class VerdictEntry(Struct, frozen=True, kw_only=True):
 
 def verdict_entries(verdict: Verdict) -> list[VerdictEntry]:
     """The gates in their order, then the blocks; a block that only repeats a gate is no entry."""
-    entries = [_gate(result) for result in verdict.gates]
+    strict = verdict.status == "review" and verdict.exit_code != ExitCode.PASS
+    entries = [_gate(result, fail_on_review=strict) for result in verdict.gates]
     gate_messages = {
         f"{phrases.gate_name(result)}: {result.reason}"
         for result in verdict.gates
@@ -52,8 +54,10 @@ def verdict_entries(verdict: Verdict) -> list[VerdictEntry]:
     ]
 
 
-def _gate(result: GateResult) -> VerdictEntry:
+def _gate(result: GateResult, *, fail_on_review: bool) -> VerdictEntry:
     outcome: Outcome = "error" if result.status == "not-evaluable" else result.status
+    if outcome == "review" and fail_on_review:
+        outcome = "fail"
     outcome = "waived" if result.waived else outcome
     note = phrases.gate_note(result)
     about = "drop " if result.gate.is_drop else ""
@@ -158,6 +162,7 @@ def _numbers(outcome: Outcome, result: GateResult) -> list[str]:
         ("verdict", "waived" if outcome == "waived" else result.status),
         ("value", phrases.number(result.value)),
         ("demand", phrases.threshold_text(result)),
+        ("policy", gate.policy),
         ("margin", phrases.margin(result)),
         ("n", str(result.n)),
         ("interval", phrases.interval(result.interval)),
@@ -165,6 +170,8 @@ def _numbers(outcome: Outcome, result: GateResult) -> list[str]:
     ]
     if gate.part is not None:
         pairs.append(("slice", gate.part))
+    if (chances := phrases.chance_line(result)) is not None:
+        pairs.append(("chances", chances))
     return [f"{name}: {plain(value)}" for name, value in pairs]
 
 

@@ -38,6 +38,13 @@ def _text(view: View) -> str:
         console.print(gates)
         for line in phrases.gate_origins(verdict):
             console.print(line)
+        if rows := phrases.chance_rows(verdict):
+            console.print()
+            right = ("unchanged fails", "one at", "passes", "perfect from")
+            chances = table(*phrases.CHANCE_HEADS, right=right)
+            for row in rows:
+                chances.add_row(*row)
+            console.print(chances)
         for result in verdict.gates:
             if phrases.gate_note(result):
                 console.print(f"{phrases.gate_name(result)}: {phrases.gate_note(result)}")
