@@ -192,6 +192,11 @@ SAVE_RUN_OPTION = click.option(
     help="Also write the run with its hits to FILE.jsonl.gz, which `compare`, `gate` and "
     "--baseline read.",
 )
+DELTA_S_OPTION = click.option(
+    "--require-delta-s",
+    is_flag=True,
+    help="Gates on ΔS that cannot be judged, as calibration showed, block the verdict.",
+)
 _STRICTNESS = "ragauge.strictness"
 """What a command shall not let pass, by the name of its option, in the `meta` of its context."""
 
@@ -433,7 +438,8 @@ class CommandOptions(SimpleNamespace):
     def tolerance(self) -> Tolerance:
         """What the options of ALLOW_OPTIONS excuse."""
         values = vars(self).items()
-        return tolerance_of({name: value for name, value in values if name.startswith("allow_")})
+        allowed = {name: value for name, value in values if name.startswith("allow_")}
+        return tolerance_of({**allowed, "no_delta_s": not getattr(self, "require_delta_s", False)})
 
     def store(self, *, create: bool = False) -> AbstractContextManager[Store]:
         """The store that the command works on, closed at the end."""

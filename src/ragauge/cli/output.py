@@ -302,6 +302,7 @@ def judged(
         waivers=config.waivers,
         today=today,
         fail_on_review=is_strict("fail_on_review"),
+        bands=config.bands,
     )
 
 

@@ -11,6 +11,7 @@ from ragauge.cli.options import (
     ALLOW_HOST_OPTION,
     ALLOW_OPTIONS,
     BASELINE_OPTION,
+    DELTA_S_OPTION,
     EMBED_OPTIONS,
     FIELD_OPTIONS,
     FORMAT_OPTION,
@@ -143,7 +144,7 @@ def _needed(option: str, path: str | None) -> str:
     show_default=True,
     help="Stop at bad lines, or count, list and skip them.",
 )
-@options(ALLOW_OPTIONS)
+@options([*ALLOW_OPTIONS, DELTA_S_OPTION])
 @click.option(
     "--citation-mode",
     type=click.Choice(CITATION_MODES),
@@ -199,6 +200,7 @@ def COMMAND(  # noqa: N802
     allow_no_baseline: bool,
     allow_fewer_questions: bool,
     allow_other_questions: bool,
+    require_delta_s: bool,
     workers: int | None,
     chunks: str | None,
     baseline: tuple[str, ...],
@@ -327,6 +329,7 @@ def COMMAND(  # noqa: N802
             no_baseline=allow_no_baseline,
             other_questions=allow_other_questions,
             fewer_questions=allow_fewer_questions,
+            no_delta_s=not require_delta_s,
         )
         return conclude(
             scores,

@@ -129,8 +129,8 @@ def drop_of(
             f"{count(baseline.unmatched, 'question')} {verb} left out, as nothing recognises "
             "what they expect in both runs; --allow-missing judges without them",
         )
-    together = _paired_values(metric, scores, baseline, *shared, lost_as=lost_as)
-    pairs = _in_part(together, scores.per_question, part)
+    everywhere = _paired_values(metric, scores, baseline, *shared, lost_as=lost_as)
+    pairs = _in_part(everywhere, scores.per_question, part)
     if pairs is None:
         why = "these scores do not say which questions are in a slice: score them again"
         return _undefined("incomparable", why)

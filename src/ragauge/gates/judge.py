@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from msgspec import Struct
@@ -13,8 +13,9 @@ from ragauge import registry
 from ragauge.codes import CODES, ExitCode
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
-from ragauge.gates.damage import with_damage
+from ragauge.gates.bands import in_bands, with_bands
 from ragauge.gates.chances import drop_gate_chances, level_gate_chances
+from ragauge.gates.damage import with_damage
 from ragauge.gates.drops import GAPS, Drop, drop_of
 from ragauge.gates.lost_results import Extreme
 from ragauge.gates.parse import merge, parse_items, parse_table, profile_gates
@@ -23,7 +24,7 @@ from ragauge.metrics.metric import Better
 from ragauge.model.phrases import count
 from ragauge.model.scores import Scores
 from ragauge.model.scores_document import load_scores
-from ragauge.model.semantic import is_lexical
+from ragauge.model.semantic import Bands, is_lexical
 from ragauge.model.verdict import ORDER, Gate, GateResult, Status, Verdict, VerdictBlock, Waiver
 from ragauge.stats.intervals import Interval
 
@@ -49,6 +50,7 @@ class Tolerance(Struct, frozen=True, kw_only=True):
     no_baseline: bool = False
     other_questions: bool = False
     fewer_questions: bool = False
+    no_delta_s: bool = True
 
     def lets_errors_pass(self, scores: Scores) -> bool:
         """Whether a run has no more errors than are let pass."""
@@ -74,6 +76,7 @@ def judge(
     baseline: Scores | None = None,
     beside: Scores | None = None,
     fail_on_review: bool = False,
+    bands: Mapping[str, Bands] = {},
 ) -> Verdict:
     """Judge scores by gates. Pure: the same scores and gates give the same verdict.
 
@@ -85,10 +88,13 @@ def judge(
     `source_rules` is for profiles that follow a source: 0/0 takes the source's default, and
     errored traces count as answers. `whole_grid`: slots that are missing block the verdict.
     `fail_on_review`: what a person should look at exits as a gate that failed.
+    `bands` are those of embedders by their ids, for gates on a zone of ΔS; without them those hold
+    that the scores were made with.
     """
     refuse_unusable(waivers, gates)
     results = []
-    for gate in gates:
+    for written in gates:
+        gate = with_bands(written, scores, bands)
         if gate.is_drop:
             drop_scores = beside or scores
             result = _judge_drop(
@@ -101,6 +107,7 @@ def judge(
             )
         else:
             result = _judge_level(scores, gate, tolerance)
+            result = in_bands(result, scores, bands, required=not tolerance.no_delta_s)
         result = with_damage(result, (beside or scores) if gate.is_drop else scores, baseline)
         results.append(with_waiver(result, waivers, today))
     blocks = []
@@ -131,6 +138,9 @@ def judge(
         key=ORDER.index,
         default="pass",
     )
+    if worst == "not-judged":
+        why = "; ".join(dict.fromkeys(result.reason or "" for result in results))
+        blocks.append(VerdictBlock("delta-s-not-judged", f"no gate is left to decide: {why}"))
     if blocks:
         worst = "not-evaluable"
     codes = {
@@ -408,16 +418,19 @@ def gate(
     allow_other_questions: bool = False,
     allow_fewer_questions: bool = False,
     fail_on_review: bool = False,
+    require_delta_s: bool = False,
     waivers: Sequence[Waiver] = (),
     today: date | None = None,
     baseline: Scores | PathLike | None = None,
+    bands: Mapping[str, Bands] = {},
 ) -> Verdict:
     """Judge scores (or a saved scores file) by gates.
 
     `gates` may be text (`"precision=0.80,refusal.over<=0.1"`), a table as in `ragauge.toml`, or
     Gate values, which stand alone; text and tables go on top of the gates of the scores' profile.
     Waivers are judged on `today`, by the clock if it is not given. Gates on a drop are judged
-    against `baseline`. `allow_errored` may be the share of traces that may have an error.
+    against `baseline`; those on a zone of ΔS by `bands`, or by those of the scores. `allow_errored`
+    may be the share of traces that may have an error.
     """
     scores = _loaded(scores)
     baseline = None if baseline is None else _loaded(baseline)
@@ -442,11 +455,13 @@ def gate(
             no_baseline=allow_no_baseline,
             other_questions=allow_other_questions,
             fewer_questions=allow_fewer_questions,
+            no_delta_s=not require_delta_s,
         ),
         fail_on_review=fail_on_review,
         waivers=waivers,
         today=date.today() if waivers and today is None else today,
         baseline=baseline,
+        bands=bands,
     )
 
 

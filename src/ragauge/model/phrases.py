@@ -14,7 +14,13 @@ from ragauge.model.verdict import DamagedQuestion, GateResult, Verdict
 from ragauge.stats.intervals import Interval
 from ragauge.text import plain
 
-VERDICTS = {"pass": "PASS", "review": "REVIEW", "fail": "FAIL", "not-evaluable": "NOT EVALUABLE"}
+VERDICTS = {
+    "not-judged": "NOT JUDGED",
+    "pass": "PASS",
+    "review": "REVIEW",
+    "fail": "FAIL",
+    "not-evaluable": "NOT EVALUABLE",
+}
 
 
 AGGREGATE_PHRASES = {
@@ -203,7 +209,7 @@ CHANCE_NOTE = (
 
 def chance_rows(verdict: Verdict) -> list[tuple[str, ...]]:
     """The rows below those heads: the gates whose chances are known."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for result in verdict.gates:
         chances = result.chances
         if chances is None:
@@ -248,7 +254,17 @@ def verdict_headline(verdict: Verdict) -> str:
     word = VERDICTS[verdict.status]
     if verdict.status == "review" and verdict.exit_code == ExitCode.GATE_FAILED:
         word += " (fails by --fail-on-review)"
-    return f"{word}: {', '.join(names)}" if names else word
+    line = f"{word}: {', '.join(names)}" if names else word
+    return f"{line}{unjudged_note(verdict)}"
+
+
+def unjudged_note(verdict: Verdict) -> str:
+    """The gates that left the verdict, and why, to stand behind it; empty where there are none."""
+    unjudged = verdict.unjudged
+    if not unjudged:
+        return ""
+    reasons = "; ".join(dict.fromkeys(result.reason or "" for result in unjudged))
+    return f" (not judged: {', '.join(map(gate_name, unjudged))}: {reasons})"
 
 
 MOST_DAMAGED = 20

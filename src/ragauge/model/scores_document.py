@@ -120,6 +120,8 @@ def _stage(delta: StageDelta) -> dict[str, Any]:
 def _semantic(semantic: Semantic) -> dict[str, Any]:
     """What is known of ΔS, its distances rounded as all values are."""
     document: dict[str, Any] = msgspec.to_builtins(semantic)
+    if semantic.bands.calibration is None:
+        del document["bands"]["calibration"]
     for name, keys in (("anchors", ("median", "p90")), ("recheck", ("worst",))):
         for key in keys if name in document else ():
             document[name][key] = rounded(document[name][key])
@@ -311,6 +313,7 @@ def _gate(result: GateResult) -> dict[str, Any]:
         "caution": result.caution,
         "waived": result.waived,
         "damage": [_damaged(question) for question in result.damage],
+        **({} if gate.zone is None else {"zone": gate.zone}),
     }
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ragauge.codes import ExitCode
 from ragauge.model import phrases
 from ragauge.model.comparison import ComparisonView, KindCheck
-from ragauge.model.verdict import GateResult, Verdict
+from ragauge.model.verdict import GateResult, Status, Verdict
 from ragauge.report.ci.github_commands import Level, command
 from ragauge.report.ci.junit_xml import Case
 from ragauge.report.comparison import sentences
@@ -24,6 +24,12 @@ LEVELS: dict[Outcome, Level] = {
     "fail": "error", "error": "error", "review": "warning", "waived": "notice",
 }  # fmt: skip
 """How loud an entry is; a gate that passes says nothing."""
+
+
+_OUTCOMES: dict[Status, Outcome] = {
+    "not-judged": "waived", "pass": "pass", "review": "review", "fail": "fail",
+    "not-evaluable": "error",
+}  # fmt: skip
 
 
 class VerdictEntry(Struct, frozen=True, kw_only=True):
@@ -55,7 +61,7 @@ def verdict_entries(verdict: Verdict) -> list[VerdictEntry]:
 
 
 def _gate(result: GateResult, *, fail_on_review: bool) -> VerdictEntry:
-    outcome: Outcome = "error" if result.status == "not-evaluable" else result.status
+    outcome = _OUTCOMES[result.status]
     if outcome == "review" and fail_on_review:
         outcome = "fail"
     outcome = "waived" if result.waived else outcome

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
     from ragauge.model.verdict import GateResult
 
-COLORS = {"pass": "green", "review": "yellow", "fail": "red", "not-evaluable": "magenta"}
+COLORS = {
+    "not-judged": "yellow", "pass": "green", "review": "yellow", "fail": "red",
+    "not-evaluable": "magenta",
+}  # fmt: skip
 """The colour of each status."""
 
 
