@@ -21,6 +21,7 @@ TITLES = {
     "resampling": "Intervals and tests, beside plain numpy",
     "corpus": "Building a corpus and following an edit, beside reading it",
     "runner": "Asking a system, beside a bare loop",
+    "spans": "Importing spans, beside decoding them",
     "versions": "Before and after the last large change",
     "slow-fuzz": "Campaign: properties and oracles with many examples",
     "fuzz": "Campaign: broken input for every reader, parser and command",

@@ -1,7 +1,8 @@
 """How fast spans become traces: OTLP as protobuf and as JSON, and the memory of a large file.
 
-The yardsticks are what the packages themselves take: protobuf's parser with a dictionary a span,
-and protobuf's own reader of JSON.
+The yardsticks are what the packages themselves take in the same minutes: protobuf's parser with a
+dictionary a span, and msgspec's decoder of JSON to plain objects. On a busy machine the processor
+time of everything grows, and their ratio to ragauge stays.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from page import write_sections
+from table import grid, machine
 
 TEXT = "A null key raises ValueError; keys are compared byte by byte, and case matters. " * 6
 SPANS_A_TRACE = 8
@@ -92,6 +96,17 @@ def write_json(path: Path, count: int) -> None:
             file.write(json.dumps(body, separators=(",", ":"), ensure_ascii=False) + "\n")
 
 
+def write_document(path: Path, count: int) -> None:
+    """All spans in one resource of one document."""
+    head = '{"resourceSpans":[{"resource":{},"scopeSpans":[{"scope":{},"spans":['
+    with path.open("w", encoding="utf-8") as file:
+        for number, body in enumerate(bodies(count)):
+            spans = body["resourceSpans"][0]["scopeSpans"][0]["spans"]
+            text = json.dumps(spans, separators=(",", ":"), ensure_ascii=False)[1:-1]
+            file.write((head if number == 0 else ",") + text)
+        file.write("]}]}]}")
+
+
 def write_protobuf(path: Path, count: int) -> None:
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
@@ -136,15 +151,14 @@ def plain_protobuf(path: Path) -> int:
 
 
 def plain_json(path: Path) -> int:
-    """The yardstick: the standard library's JSON, and the same dictionaries."""
+    """The yardstick: every line as plain objects, and no more."""
+    import msgspec
+
     count = 0
     with path.open("rb") as file:
         for line in file:
-            for part in json.loads(line)["resourceSpans"]:
-                for scope in part["scopeSpans"]:
-                    for span in scope["spans"]:
-                        {a["key"]: next(iter(a["value"].values())) for a in span["attributes"]}
-                        count += 1
+            msgspec.json.decode(line)
+            count += 1
     return count
 
 
@@ -165,7 +179,7 @@ def prepare() -> None:
     registry.vocabularies()
 
 
-READERS = {"ragauge": ragauge, "protobuf": plain_protobuf, "json": plain_json}
+READERS = {"ragauge": ragauge, "protobuf": plain_protobuf, "msgspec": plain_json}
 
 
 def measured(reader: str, path: Path) -> tuple[float, float]:
@@ -176,11 +190,59 @@ def measured(reader: str, path: Path) -> tuple[float, float]:
     return float(seconds), float(peak)
 
 
+KINDS: Sequence[tuple[str, str, Callable[[Path, int], None]]] = (
+    ("spans.pb", "protobuf", write_protobuf),
+    ("spans.jsonl", "msgspec", write_json),
+    ("document.json", "msgspec", write_document),
+)
+HEADINGS = ("file", "MB", "reader", "spans a second of CPU", "ratio", "peak MB")
+
+
+def rows_of(count: int, rounds: int, folder: Path, *, beside: bool) -> Iterator[tuple[str, ...]]:
+    """The figures of each kind of file: ragauge, and its yardstick beside it."""
+    for name, yardstick, write in KINDS:
+        path = folder / name
+        write(path, count)
+        size = path.stat().st_size / 1e6
+        readers = (yardstick, "ragauge") if beside else ("ragauge",)
+        taken: dict[str, list[tuple[float, float]]] = {reader: [] for reader in readers}
+        for _ in range(rounds):
+            for reader, measurements in taken.items():
+                measurements.append(measured(reader, path))
+        for reader, measurements in taken.items():
+            seconds, peak = min(measurements)
+            rate = f"{count / seconds:,.0f}"
+            ratio = f"{min(taken[yardstick])[0] / seconds:.2f}" if beside else ""
+            yield name, f"{size:,.0f}", reader, rate, ratio, f"{peak:,.0f}"
+        path.unlink()
+
+
+def section(asked: argparse.Namespace, folder: Path) -> str:
+    """Measure, and lay everything out as Markdown."""
+    command = f"python benchmarks/spans.py --spans {asked.spans} --rounds {asked.rounds}"
+    rows = list(rows_of(asked.spans, asked.rounds, folder, beside=True))
+    if asked.large:
+        command += f" --large {asked.large}"
+        rows += rows_of(asked.large, 1, folder, beside=False)
+    parts = [
+        f"Made by `{command}`.",
+        f"{machine()}. Processor time of one process; fastest of the interleaved rounds. Beside "
+        "the import of a file, to the written traces, stand the packages alone: protobuf with a "
+        "dictionary a span, and msgspec's decoder to plain objects. `document.json` has all spans "
+        "in one document; it is mapped, and counts as memory although the system may take it "
+        "back.",
+        grid("lrlrrr", HEADINGS, rows),
+    ]
+    return "\n\n".join(parts)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spans", type=int, default=100_000)
+    parser.add_argument("--large", type=int, help="import so many spans too, for the memory")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--dir", type=Path)
+    parser.add_argument("--dir", type=Path, help="where the files are written for a while")
+    parser.add_argument("--write", type=Path, help="put the table into this Markdown file")
     parser.add_argument("--one")
     parser.add_argument("--file", type=Path)
     asked = parser.parse_args()
@@ -189,26 +251,13 @@ def main() -> None:
         begun = time.process_time()
         READERS[asked.one](asked.file)
         spent = time.process_time() - begun
-        print(spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        print(spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6)
         return
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = asked.dir or Path(scratch)
-        folder.mkdir(parents=True, exist_ok=True)
-        files = {"protobuf": folder / "spans.pb", "json": folder / "spans.jsonl"}
-        write_protobuf(files["protobuf"], asked.spans)
-        write_json(files["json"], asked.spans)
-        print("| file | MB | reader | spans a second of CPU | ratio | peak MB |")
-        print("|---|---|---|---|---|---|")
-        for kind, path in files.items():
-            size = path.stat().st_size / 1e6
-            best = {}
-            for reader in (kind, "ragauge"):
-                rounds = [measured(reader, path) for _ in range(asked.rounds)]
-                best[reader] = min(rounds)
-            for reader, (seconds, peak) in best.items():
-                rate, ratio = asked.spans / seconds, best[kind][0] / seconds
-                figures = (f"{rate:,.0f}", f"{ratio:.2f}", f"{peak:.0f}")
-                print(f"| {' | '.join((path.name, f'{size:.0f}', reader, *figures))} |")
+    with tempfile.TemporaryDirectory(dir=asked.dir) as scratch:
+        text = section(asked, Path(scratch))
+    print(text)
+    if asked.write:
+        write_sections(asked.write, {"spans": text})
 
 
 if __name__ == "__main__":

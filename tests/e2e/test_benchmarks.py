@@ -259,3 +259,18 @@ def test_citations_take_the_same_time_a_byte_at_any_length() -> None:
     ratio = re.search(r"^ratio ([0-9.]+)", done.stdout, re.MULTILINE)
     assert ratio, done.stdout
     assert float(ratio[1]) < 5
+
+
+def test_spans_are_imported_from_every_kind_of_file(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE, encoding="utf-8")
+    done = python(
+        "spans.py", "--spans", "800", "--rounds", "1", "--large", "1600",
+        "--dir", tmp_path, "--write", page,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for name in ("spans.pb", "spans.jsonl", "document.json"):
+        assert done.stdout.count(name) >= 3, done.stdout  # both readers, and the large file
+    text = page.read_text(encoding="utf-8")
+    assert KEPT in text
+    assert "<!-- spans:begin -->" in text

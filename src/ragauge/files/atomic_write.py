@@ -11,6 +11,8 @@ from typing import IO
 
 from ragauge.errors import RagaugeError
 
+_BUFFER = 1024 * 1024
+
 
 def write_atomically(name: str | os.PathLike[str], text: str) -> None:
     """Write a text file, whole or not at all."""
@@ -30,7 +32,7 @@ def atomic_file(name: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(
-            "wb", dir=path.parent, prefix=f".{path.name}.", delete=False
+            "wb", _BUFFER, dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as file:
             temporary = file.name
             yield file

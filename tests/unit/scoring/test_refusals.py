@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,20 @@ def test_labelled_answers(language: RefusalLanguage) -> None:
     right = sum(label and decline for label, decline in zip(labels, found, strict=True))
     assert right / sum(found) >= 0.98, "precision"
     assert right / sum(labels) >= 0.97, "recall"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_looking_at_the_beginnings_of_words_alone_loses_nothing(language: RefusalLanguage) -> None:
+    """`at_words` finds what its alternatives find at any letter, in the same place."""
+    (patterns,) = language_patterns((language,))
+    texts = [text.strip().lower() for one in LANGUAGES for _, text in labelled(one)]
+    for pattern in (patterns.declines, patterns.lacks):
+        anywhere = re.compile(pattern.pattern.removeprefix(r"\b(?=\w)"))
+        assert anywhere.pattern != pattern.pattern
+        for text in texts:
+            matches = [pattern.search(text), anywhere.search(text)]
+            spans = [match and match.span() for match in matches]
+            assert spans[0] == spans[1], text
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ragauge.scoring.refusals import LanguagePatterns, all_of, any_of
+from ragauge.scoring.refusals import LanguagePatterns, all_of, any_of, at_words
 
 _W = r"(?:[\w'-]{1,40},? )"  # a word between others
 _SOURCE = (
@@ -44,7 +44,7 @@ PATTERNS = LanguagePatterns(
         r"keine (?:relevanten |passenden |weiteren )?(?:informationen|daten|treffer|ergebnisse)"
         r"(?: gefunden| vorhanden| verfügbar)?",
     ),
-    declines=any_of(
+    declines=at_words(
         r"\b(?:weiß ich|ich weiß)(?: (?:es|das|leider|dazu|darüber|dies)){0,2} nicht\b",
         r"\bkann ich (?:[\w'-]{1,40} ){0,8}?(?:nicht|nichts|keine)\b|\bich kann "
         r"(?:[\w'-]{1,40} ){0,9}?"
@@ -69,7 +69,7 @@ PATTERNS = LanguagePatterns(
         r"(?:informationen|daten|angaben)|\bunzureichende",
         r"\bals (?:ki|sprachmodell|künstliche)\b",
     ),
-    lacks=any_of(
+    lacks=at_words(
         rf"\b{_SOURCE}\b[^;]{{0,80}}?\b(?:enthält|enthalten|nennt|nennen|macht|machen|gibt|geben|"
         rf"bietet|liefert|liefern|hat|haben)\b[^;]{{0,60}}?\bkeine[nrs]? "
         rf"(?:[\w'-]{{1,40}} ){{0,2}}?"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from ragauge.scoring.refusals import LanguagePatterns, all_of, any_of
+from ragauge.scoring.refusals import LanguagePatterns, all_of, any_of, at_words
 
 _W = r"(?:[\w'/&-]{1,30},? )"  # a word between others
 _SOURCE = (
@@ -127,7 +127,7 @@ PATTERNS = LanguagePatterns(
         r"(?: (?:in|by|from|for|to|on|about|of) [\w' ]{1,60})?",
         r"i am sorry|(?:i|we) do not know|(?:honestly, )?(?:i have )?no clue",
     ),
-    declines=any_of(
+    declines=at_words(
         # The speaker does not know, or cannot say.
         r"(?<!did )\b(?:i|the assistant|the model) (?:[\w'-]{1,30} ){0,2}?(?:cannot|could not|"
         r"(?:am|was|will be|would be|have been) "
@@ -194,7 +194,7 @@ PATTERNS = LanguagePatterns(
         r"\bas an? (?:ai|language model|large language model|artificial)\b",
         r"\bmy (?:training|knowledge)(?: data)? (?:does not|only|ends|stops|is limited)",
     ),
-    lacks=any_of(
+    lacks=at_words(
         # The sources lack it.
         rf"\b{_SOURCE}\b[^;]{{0,90}}?\b(?:(?:does|do|did|has|have|is|are|was|were) not|cannot|"
         rf"never|"

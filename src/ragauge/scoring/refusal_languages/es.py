@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ragauge.scoring.refusals import LanguagePatterns, all_of, any_of
+from ragauge.scoring.refusals import LanguagePatterns, all_of, any_of, at_words
 
 _W = r"(?:[\w'-]{1,40},? )"  # a word between others
 _SOURCE = (
@@ -45,7 +45,7 @@ PATTERNS = LanguagePatterns(
         r"(?:no hay|sin) (?:información|datos|respuesta)(?: disponibles?)?|no se encontr(?:ó|aron) "
         r"(?:información|datos|resultados)",
     ),
-    declines=any_of(
+    declines=at_words(
         r"\b(?:yo )?no (?:lo )?sé\b(?! (?:por qué|cómo))|\bdesconozco\b|\bni idea\b",
         r"\bno (?:puedo|podría|podemos|me es posible|nos es posible|soy capaz)\b",
         r"\bno (?:encuentro|encontré|he encontrado|hemos encontrado|veo|conozco|he podido|pude|"
@@ -58,7 +58,7 @@ PATTERNS = LanguagePatterns(
         r"\b(?:insuficientes?|no (?:es|son) suficientes?)\b",
         r"\bcomo (?:ia|inteligencia artificial|modelo de lenguaje|asistente)\b",
     ),
-    lacks=any_of(
+    lacks=at_words(
         rf"\b{_SOURCE}\b[^;]{{0,80}}?\bno (?:lo |la |los |las |se )?{_HOLD}",
         rf"\b(?:ninguno|ninguna) de (?:los|las) (?:[\w'-]{{1,40}} ){{0,2}}?{_SOURCE}\b|"
         rf"\bning(?:ún|una) {_SOURCE}\b",

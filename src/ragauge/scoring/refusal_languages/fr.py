@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ragauge.scoring.refusals import LanguagePatterns, all_of, any_of
+from ragauge.scoring.refusals import LanguagePatterns, all_of, any_of, at_words
 
 _W = r"(?:[\w'-]{1,40},? )"  # a word between others
 _SOURCE = (
@@ -46,7 +46,7 @@ PATTERNS = LanguagePatterns(
         r"aucune (?:information|donnée|réponse)(?: pertinente)?(?: (?:disponible|trouvée|fournie)"
         r")?",
     ),
-    declines=any_of(
+    declines=at_words(
         r"\bje ne (?:le )?sais pas\b|\bje n'en sais rien\b|\bje l'ignore\b|\baucune idée\b",
         r"\bje ne (?:peux|puis|pourrais|suis) (?:malheureusement )?pas (?!sûr|certain)",
         r"\bje ne (?:trouve|vois|dispose|connais|possède) (?:malheureusement )?(?:pas|rien|aucun)",
@@ -62,7 +62,7 @@ PATTERNS = LanguagePatterns(
         r"\b(?:insuffisante?s?|ne suffi(?:t|sent) pas)\b(?=.{0,60}\brépon|\.?$)",
         r"\ben tant qu'(?:ia|intelligence|assistant|modèle)",
     ),
-    lacks=any_of(
+    lacks=at_words(
         rf"\b{_SOURCE}\b[^;]{{0,80}}?\b(?:ne |n')(?:[\w']{{1,5}} )?{_HOLD} "
         rf"(?:[\w'-]{{1,40}} ){{0,2}}?"
         r"(?:pas|aucune?|rien|ni)\b",
