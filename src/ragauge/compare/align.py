@@ -27,20 +27,24 @@ from ragauge.compare.common_gold import (
     documents_of,
     read_inputs,
 )
-from ragauge.compare.effective_gold import EffectiveGold, match_items
+from ragauge.compare.config_causes import names_other_chunker
+from ragauge.compare.effective_gold import EffectiveGold, expected_pieces, match_items
 from ragauge.compare.follow_map import MapFollower
+from ragauge.compare.match_levels import grain_of
+from ragauge.compare.places import PlaceFindings, place_findings
 from ragauge.compare.same_documents import SameDocuments
 from ragauge.concurrency import paused_collector
 from ragauge.corpus.diff.map_file import read_map
 from ragauge.corpus.diff.redirects import Redirects
 from ragauge.errors import RagaugeError
-from ragauge.model.comparison import MATCH_LEVELS, RANKS, Match, MatchLevel
+from ragauge.model.comparison import MATCH_LEVELS, RANKS, IdFacts, Match, MatchLevel
 from ragauge.model.gold import GoldItem
 from ragauge.model.phrases import count, question_name
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.scoring.engines.choose import Engine, side_engines
 from ragauge.scoring.gold_table import GoldTable, gold_table
+from ragauge.scoring.places import LEAST_EVIDENCE
 from ragauge.scoring.score import score_stored
 from ragauge.scoring.scoring_run import InputFacts, ScoringPlan
 from ragauge.store.runs import StoredTraces, begin_loading, run_scores
@@ -71,7 +75,8 @@ class Aligned(Struct, frozen=True, kw_only=True):
 
     `compared_gold` is there for who wants to look at questions one by one. `unchanged`: it is
     known that the gold of what is compared did not change. `field_notes` are those of `notes` that
-    say which fields of the files are not read.
+    say which fields of the files are not read. `places` is what is known of questions whose
+    evidence stands somewhere in a chunk, `ids` what the ids of both runs have in common.
     """
 
     a: Scores
@@ -85,6 +90,8 @@ class Aligned(Struct, frozen=True, kw_only=True):
     ranked: bool = True
     unchanged: bool = True
     field_notes: tuple[str, ...] = ()
+    places: PlaceFindings | None = None
+    ids: IdFacts | None = None
 
 
 @paused_collector()
@@ -98,12 +105,14 @@ def align(
     profile: str | None = None,
     detailed: bool = False,
     migration: str | os.PathLike[str] | None = None,
+    least_evidence: int = LEAST_EVIDENCE,
 ) -> Aligned:
     """Score two stored runs on what they share, each expected item matched by one level in both.
 
     With a `profile`, both are scored by it, whatever they were scored by before. `detailed` keeps
     the items that the questions can be looked at with. `migration` is the map from the corpus of
-    run a to that of run b, by which places and gold items are followed.
+    run a to that of run b, by which places and gold items are followed. `least_evidence` is how
+    many bytes the evidence has at least that stands somewhere in a chunk.
     """
     follower = None if migration is None else MapFollower(Redirects(read_map(migration)))
     with ExitStack() as stack:
@@ -127,7 +136,11 @@ def align(
         if other_profile:
             rules, notes = rules_under(rules, profile), []
 
-        same = SameDocuments(documents_of(a, inputs_a, keys), documents_of(b, inputs_b, keys))
+        same = SameDocuments(
+            documents_of(a, inputs_a, keys),
+            documents_of(b, inputs_b, keys),
+            other_chunker=names_other_chunker(inputs_a.snapshot.system, inputs_b.snapshot.system),
+        )
         stored_values_do = (
             not (excluded or notes or other_profile) and overlap == rules.options.overlap
         )
@@ -143,12 +156,13 @@ def align(
             items, gold = _without(items, gold, unmatched)
             keys = {(item.qid, item.turn) for item in items}
 
-        scores_a = scores_b = None
+        scores_a = scores_b = places = None
         if stored_values_do and not unmatched and gold.items_a == gold.items_b == tuple(items):
             scores_a, scores_b = _stored_scores(a), _stored_scores(b)
         beside_a, beside_b = inputs_a.items_beside(keys), inputs_b.items_beside(keys)
         if scores_a is None or scores_b is None:
-            rules = replace(rules, options=replace(rules.options, overlap=overlap))
+            options = replace(rules.options, overlap=overlap, least_evidence=least_evidence)
+            rules = replace(rules, options=options)
             metrics = tuple(dict.fromkeys((*scoring_b.metrics, *scoring_a.metrics)))
             plan = replace(plan_of(rules, metrics=metrics), intervals=False, slices=False)
             table = _gold_table(gold.items_a, beside_a, inputs_a, plan)
@@ -164,6 +178,10 @@ def align(
             if not gold.items_a == gold.items_b == tuple(items):
                 # What was matched by other means than places needs none.
                 scores_a, scores_b = map(_without_placing_block, (scores_a, scores_b))
+            places = place_findings(scores_a, scores_b, plan.selected)
+            scores_a, scores_b = (
+                replace(scores, chunk_records=None) for scores in (scores_a, scores_b)
+            )
     field_notes = _field_notes(
         (a.record.run_id, inputs_a.snapshot.inputs), (b.record.run_id, inputs_b.snapshot.inputs)
     )
@@ -181,6 +199,8 @@ def align(
         compared_gold=ComparedGold(items, gold.items_a, gold.items_b, rules, beside_a, beside_b)
         if detailed
         else None,
+        places=places,
+        ids=same.ids(proved=gold.match == "exact"),
     )
 
 
@@ -213,14 +233,20 @@ def _unmatched(
 
     If that is so of all that expect something, there is nothing to compare.
     """
-    unmatched = frozenset(
+    nothing = frozenset(
         place for place, levels in enumerate(gold.levels) if levels and set(levels) == {"none"}
     )
-    if unmatched and len(unmatched) == sum(map(bool, gold.levels)):
+    # A chunk of which nothing is known is open, and its question stays; a place is not.
+    unmatched = frozenset(
+        place
+        for place in nothing
+        if all(grain_of(piece) == "evidence" for piece in expected_pieces(items[place]))
+    )
+    if nothing and len(nothing) == sum(map(bool, gold.levels)):
         raise RagaugeError.of(
             "incomparable",
             f"nothing that is expected is recognised in both {run_ids[0]} and {run_ids[1]}: "
-            f"{some([items[place].qid for place in sorted(unmatched)])}",
+            f"{some([items[place].qid for place in sorted(nothing)])}",
             hint="the chunks differ: say where they lie (hits with `doc` and `offsets` or `text`, "
             "or --chunks-a and --chunks-b), or pin the gold set to places with `gold pin`",
         )
@@ -256,6 +282,14 @@ def _refuse(gold: EffectiveGold, items: Sequence[GoldItem]) -> None:
         for item, levels in zip(items, gold.levels, strict=True)
         if any(level != "exact" for level in levels)
     ]
+    if gold.match == "unproven":
+        raise RagaugeError.of(
+            "chunker-mismatch",
+            f"nothing proves that {count(gold.unproven, 'expected chunk id')} of both runs "
+            f"{'means' if gold.unproven == 1 else 'mean'} the same chunk",
+            hint="record `chunker_version`, `policy_hash` and `doc_hash` with the hits, or their "
+            "spans or texts; or leave out --strict-chunker-version",
+        )
     if qids:
         raise RagaugeError.of(
             "chunker-mismatch",

@@ -11,11 +11,13 @@ from ragauge.compare import metric_deltas, question_changes
 from ragauge.compare.align import Aligned, Overlap, align
 from ragauge.compare.common_gold import StoredRun
 from ragauge.compare.config_causes import cause_note, causes
+from ragauge.compare.metric_deltas import QuestionPairs
+from ragauge.compare.places import BandContext, band_deltas, ends_of, with_bands
 from ragauge.concurrency import paused_collector
 from ragauge.errors import RagaugeError
 from ragauge.gates.drops import common_questions
 from ragauge.gates.judge import Tolerance, standing_blocks
-from ragauge.model.comparison import Cause, ComparedRun, Comparison
+from ragauge.model.comparison import Cause, ComparedRun, Comparison, Delta
 from ragauge.model.run import Store
 from ragauge.model.scores import MetricResult, PerQuestion, Scores
 from ragauge.model.verdict import Verdict, VerdictBlock
@@ -51,7 +53,7 @@ def compare(
         )
     all_causes = causes(*config)
     with ThreadPoolExecutor(1) as thread:  # arrays are drawn and summed beside the words
-        computing = thread.submit(metric_deltas.deltas, scores_a, scores_b, pairs, frozenset(gated))
+        computing = thread.submit(_deltas, aligned, pairs, frozenset(gated))
         why = cause_note(_of_changes(all_causes, aligned))
         changes = question_changes.questions(
             scores_a, scores_b, pairs, levels=aligned.levels, why=why
@@ -62,8 +64,8 @@ def compare(
         run_b=_counted(b, scores_b, pairs.theirs.tolist()),
         match=aligned.match,
         rungs=aligned.counts,
-        aggregate_a=_aggregate(scores_a),
-        aggregate_b=_aggregate(scores_b),
+        aggregate_a=_aggregate(scores_a, aligned, "a"),
+        aggregate_b=_aggregate(scores_b, aligned, "b"),
         deltas=deltas,
         kinds=question_changes.counts([change.kind for change in changes]),
         answer_kinds=question_changes.counts(
@@ -77,6 +79,19 @@ def compare(
         verdict=verdict,
         ranked=aligned.ranked,
     )
+
+
+def _deltas(aligned: Aligned, pairs: QuestionPairs, gated: frozenset[str]) -> tuple[Delta, ...]:
+    """The difference of each metric; where places are unknown, from both ends."""
+    plain = metric_deltas.deltas(aligned.a, aligned.b, pairs, gated)
+    if aligned.places is None:
+        return plain
+    low, high = (
+        metric_deltas.deltas(end.a, end.b, pairs, gated)
+        for end in ends_of(aligned.a, aligned.b, aligned.places)
+    )
+    context = BandContext(aligned.places, aligned.a, aligned.b)
+    return metric_deltas.corrected(band_deltas(plain, low, high, context))
 
 
 def comparison_blocks(aligned: Aligned, tolerance: Tolerance) -> list[VerdictBlock]:
@@ -108,9 +123,12 @@ def _of_changes(all_causes: Sequence[Cause], aligned: Aligned) -> list[Cause]:
     return [cause for cause in all_causes if cause.about != "gold" or not aligned.unchanged]
 
 
-def _aggregate(scores: Scores) -> dict[str, MetricResult]:
+def _aggregate(scores: Scores, aligned: Aligned, side: str) -> dict[str, MetricResult]:
     """The metrics of one run; the intervals that matter here are those of the differences."""
-    return {name: replace(result, interval=None) for name, result in scores.metrics.items()}
+    metrics = {name: replace(result, interval=None) for name, result in scores.metrics.items()}
+    if aligned.places is None:
+        return metrics
+    return with_bands(metrics, scores, aligned.places, side)
 
 
 def _counted(run: ComparedRun, scores: Scores, places: Sequence[int]) -> ComparedRun:

@@ -111,12 +111,16 @@ def deltas(a: Scores, b: Scores, pairs: QuestionPairs, gated: Set[str]) -> tuple
         else:
             by_name[name] = _quantile_delta(column, pairs)
     by_name.update(zip([column.name for column in means], _mean_deltas(means, pairs), strict=True))
-    marked = [replace(by_name[name], gated=name in gated) for name in names]
+    return corrected([replace(by_name[name], gated=name in gated) for name in names])
+
+
+def corrected(marked: Sequence[Delta]) -> tuple[Delta, ...]:
+    """Differences with their p-values corrected."""
     # Holm over the gated metrics alone: they decide, and a table of sixty metrics that only inform
     # would otherwise make every p meaningless.
-    corrected = iter(holm([delta.p for delta in marked if delta.gated]))
+    adjusted = iter(holm([delta.p for delta in marked if delta.gated]))
     return tuple(
-        replace(delta, p_holm=next(corrected)) if delta.gated else delta for delta in marked
+        replace(delta, p_holm=next(adjusted)) if delta.gated else delta for delta in marked
     )
 
 

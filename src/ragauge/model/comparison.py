@@ -24,12 +24,34 @@ MatchLevel = Literal["exact", "doc_span", "quote", "doc", "none"]
 MATCH_LEVELS: tuple[MatchLevel, ...] = ("exact", "doc_span", "quote", "doc", "none")
 """How an expected item is recognised on both sides, from the best to none at all."""
 
-Match = Literal["exact", "fallback_doc_span", "fallback_quote", "fallback_doc", "mixed", "none"]
+Match = Literal[
+    "exact",
+    "unproven",
+    "fallback_doc_span",
+    "fallback_quote",
+    "fallback_doc",
+    "mixed",
+    "none",
+]
 
 
 RANKS = ("retrieval.mrr@999999999", "retrieval.mrr_doc@999999999")
 """Reciprocal ranks without a cut-off, which every stored run keeps for its questions: by evidence,
 and by document where an item names no more."""
+
+
+class IdFacts(Struct, frozen=True, kw_only=True):
+    """How many chunk ids two runs show and share, and how many mean two things.
+
+    Of very many ids a fair sample is counted. `proof` is why ids are taken for the same chunks or
+    not: `proved`, `unproven`, or what refutes it.
+    """
+
+    common: int
+    distinct_a: int
+    distinct_b: int
+    reused: int
+    proof: str = "unproven"
 
 
 class ComparedRun(Struct, frozen=True, kw_only=True):
@@ -62,6 +84,10 @@ class Delta(Struct, frozen=True, kw_only=True):
     test         the test behind p
     detectable   the smallest change that this n would show in four cases of five
     lost         questions or slots without a result were counted as the worst, or excluded
+    band         the ends of b - a where it depends on places that gold does not say; `a_band` and
+                 `b_band` those of either run
+    band_interval  from the lower 95 % bound of the low end to the upper one of the high end
+    open         how many questions the ends differ by
     """
 
     metric: str
@@ -78,13 +104,19 @@ class Delta(Struct, frozen=True, kw_only=True):
     gated: bool = False
     reason: str | None = None
     lost: bool = False
+    band: tuple[float, float] | None = None
+    band_interval: tuple[float, float] | None = None
+    a_band: tuple[float, float] | None = None
+    b_band: tuple[float, float] | None = None
+    open: int = 0
 
     @property
     def worse(self) -> bool:
-        """Whether run b is on the worse side, however little."""
-        if self.delta is None:
+        """Whether run b is on the worse side, however little; of a band, wherever it stands."""
+        ends = self.band if self.delta is None else (self.delta, self.delta)
+        if ends is None:
             return False
-        return self.delta < 0 if self.better == "higher" else self.delta > 0
+        return ends[1] < 0 if self.better == "higher" else ends[0] > 0
 
 
 class AnswerChange(Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from msgspec import Struct
@@ -28,7 +28,8 @@ class MetricResult(Struct, frozen=True, kw_only=True):
     `value` is None for 0/0, and `reason` then says why. `default` is what the profile's source
     prints in that case. `interval_reason` says why there is no interval, or only half of one.
     `detectable` is the smallest change to the worse that four runs of five would show. `note` is
-    what a reader of the value must know.
+    what a reader of the value must know. `band` has its ends where it depends on places that gold
+    does not say.
     """
 
     value: float | None
@@ -43,6 +44,7 @@ class MetricResult(Struct, frozen=True, kw_only=True):
     interval_reason: str | None = None
     detectable: float | None = None
     note: str | None = None
+    band: tuple[float, float] | None = None
 
     @property
     def left_out(self) -> str:
@@ -204,6 +206,7 @@ class Scores(Struct, frozen=True, kw_only=True):
                   recognised in both runs
     placing       by what hits were placed where the evidence has places, and why some were not
     blocks        why the numbers mean nothing, whatever the gates say
+    chunk_records the records of questions whose evidence stands somewhere in a chunk; never saved
     """
 
     profile: str
@@ -232,6 +235,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     unmatched: int = 0
     placing: Placing | None = None
     blocks: tuple[VerdictBlock, ...] = ()
+    chunk_records: Any = None
 
     @property
     def measured(self) -> bool:
