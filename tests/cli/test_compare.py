@@ -64,14 +64,16 @@ def document(folder: Folder, *arguments: str, code: int = 0) -> dict[str, Any]:
 
 def test_the_example_of_the_kb_evaluation(runs: Folder) -> None:
     found = document(runs, "a", "b")
-    assert found["schema"] == "ragauge.compare/1"
+    assert found["schema"] == "ragauge.compare/2"
     assert (found["run_a"], found["run_b"]) == ("a", "b")
     hit, mrr = found["deltas"]["retrieval.hit@1"], found["deltas"]["retrieval.mrr@10"]
     assert (hit["a"], hit["b"], hit["delta"]) == (0.3333, 0.6667, 0.3333)  # 1/3 → 2/3
     # (1 + 1/4 + 0) / 3 → (1/2 + 1 + 1) / 3
     assert (mrr["a"], mrr["b"], mrr["delta"]) == (0.4167, 0.8333, 0.4167)
     assert found["aggregate_b"]["retrieval.hit@3"]["value"] == 1
-    assert found["kinds"]["retrieval"] == {"regression": 0, "loss": 1, "win": 2, "draw": 0}
+    assert found["kinds"]["retrieval"] == {
+        "regression": 0, "mixed": 0, "loss": 1, "win": 2, "draw": 0,
+    }  # fmt: skip
     kinds = [
         (each["query_id"], each["kind"], each["a_hit_rank"], each["b_hit_rank"], each["note"])
         for each in found["per_query"]
@@ -371,7 +373,7 @@ def test_secrets_do_not_reach_the_store(runs: Folder) -> None:
 def test_the_same_from_python(runs: Folder) -> None:
     with opened_store("sqlite:///ragauge.db") as store:
         found = compare_runs(store, "a", "b")
-        assert found.kinds == {"regression": 0, "loss": 1, "win": 2, "draw": 0}
+        assert found.kinds == {"regression": 0, "mixed": 0, "loss": 1, "win": 2, "draw": 0}
         keep_run(store, "gold.json", "b.jsonl", run_id="c", system={"api_key": "sk-1234567890abc"})
         changed = compare_runs(store, "b", "c")
         assert {each.kind for each in changed.per_query} == {"draw"}

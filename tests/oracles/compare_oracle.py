@@ -509,23 +509,45 @@ def mean(values: Iterable[Fraction]) -> Fraction | None:
     return sum(found, Fraction(0)) / len(found) if found else None
 
 
-def kind_of(
-    states: tuple[str, str], a: Fraction, b: Fraction, lost: tuple[int, int] = (0, 0)
-) -> str | None:
-    """A question without a result is worse than a miss; where both lack it there is no kind.
+KIND_CUT = 10
+_ZERO = Fraction(0)
 
-    A slot without one is worse, too: `lost` counts them.
+
+def kind_of(
+    states: tuple[str, str],
+    ranks: Sequence[Sequence[Sequence[int | None]]],
+    lost: tuple[int, int] = (0, 0),
+) -> str | None:
+    """What came of all that a question expects; `ranks` are by side, slot and expected item.
+
+    Something is found as often as the share of slots that have it within the cut-off. A question
+    without a result is worse than a miss, and a slot without one is, too: `lost` counts them.
+    Where both lack it there is no kind.
     """
     there_a, there_b = (state == "there" for state in states)
     if not there_a and not there_b:
         return None
-    if a > 0 and b == 0:
+    shares: list[list[Fraction]] = []
+    more: list[Fraction] = []
+    for slots in ranks:
+        near = [[rank if rank and rank <= KIND_CUT else None for rank in slot] for slot in slots]
+        items = list(zip(*near, strict=True))
+        shares.append([Fraction(sum(rank is not None for rank in e), len(e)) for e in items])
+        every = [rank for slot in near for rank in slot]
+        more.append(mean(Fraction(1, rank) if rank else Fraction(0) for rank in every) or _ZERO)
+    a, b = shares
+    changes = [after - before for before, after in zip(a, b, strict=True)]
+    if sum(changes) < 0:
         return "regression"
+    if min(changes) < 0:
+        return "mixed"
+    if max(changes) > 0 or more[1] > more[0]:
+        return "win"
+    if more[1] < more[0]:
+        return "loss"
     if there_a != there_b:
         return "win" if there_b else "loss"
-    if a == b:
-        return "draw" if lost[0] == lost[1] else "win" if lost[0] > lost[1] else "loss"
-    return "win" if b > a else "loss"
+    return "draw" if lost[0] == lost[1] else "win" if lost[0] > lost[1] else "loss"
 
 
 def mcnemar(pairs: Iterable[tuple[Fraction, Fraction]]) -> Fraction:
@@ -612,10 +634,7 @@ def compare(
             for each in best
         ]
         lost = [side.lost(qid) + pair.fewer(qid, side) for side in (pair.a, pair.b)]
-        kind = kind_of(
-            (pair.a.state(qid), pair.b.state(qid)), reciprocal[0], reciprocal[1],
-            (lost[0], lost[1]),
-        )  # fmt: skip
+        kind = kind_of((pair.a.state(qid), pair.b.state(qid)), ranks, (lost[0], lost[1]))
         questions[qid] = Question(
             qid, tuple(rungs), kind, tuple(best[0]), tuple(best[1]), reciprocal[0], reciprocal[1]
         )

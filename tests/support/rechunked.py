@@ -110,8 +110,8 @@ def _fixed(text: str, size: int) -> list[Extent]:
 
 
 def _sentences(text: str) -> list[Extent]:
-    parts = [(found.start(), found.end()) for found in re.finditer(r"\S.*?(?:[.!?]+(?=\s)|$)", text)]
-    return [part for part in parts if part[1] > part[0]]
+    pattern = re.compile(r"\S.*?(?:[.!?]+(?=\s)|$)", re.MULTILINE)
+    return [(found.start(), found.end()) for found in pattern.finditer(text)]
 
 
 def _recursive(text: str, size: int) -> list[Extent]:

@@ -28,6 +28,7 @@ from ragauge.cli.store_options import STORE_OPTION, CorpusOption, is_file
 from ragauge.cli.streams import print_text
 
 if TYPE_CHECKING:
+    from ragauge.compare.align import Aligned
     from ragauge.compare.common_gold import StoredRun
     from ragauge.model.comparison import Comparison, ComparisonReport, Kind
     from ragauge.model.scores import Scores
@@ -77,6 +78,20 @@ if TYPE_CHECKING:
     multiple=True,
     help="Exit 1 if any question is a regression (or a loss), in retrieval or answer. Repeats.",
 )
+@click.option(
+    "--accept-open",
+    is_flag=True,
+    help="With --fail-on: pass although it cannot be told of some questions whether they lost "
+    "something, as gold names chunks and not the evidence in them (else exit 4).",
+)
+@click.option(
+    "--least-evidence",
+    type=click.IntRange(2, 100_000),
+    default=40,
+    show_default=True,
+    metavar="BYTES",
+    help="The shortest evidence that may stand in a chunk that gold names.",
+)
 @options([*GATE_OPTIONS, STORE_OPTION])
 @COMPARISON_FORMAT_OPTION
 @options(OUTPUT_OPTIONS)
@@ -101,7 +116,6 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     from ragauge import registry
     from ragauge.codes import ExitCode
     from ragauge.compare import align, common_gold, compare
-    from ragauge.errors import RagaugeError
     from ragauge.model.comparison import ComparisonView
     from ragauge.model.verdict import Verdict
 
@@ -133,6 +147,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
                 workers=asked.workers,
                 detailed=detailed,
                 migration=asked.migration,
+                least_evidence=asked.least_evidence,
             )
             side_a, side_b = compare.describe_run(one), compare.describe_run(other)
         else:
@@ -147,13 +162,8 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
                     "hits: stored runs or trace files, not files of scores"
                 )
             aligned = compare.align_scores(one, other)
-            if asked.fail_on and not aligned.ranked:
-                raise RagaugeError.of(
-                    "incomparable",
-                    "--fail-on cannot be judged: a file of scores has no ranks",
-                    hint="save both again with `ragauge score --full -o FILE.json`, or compare "
-                    "stored runs",
-                )
+            if asked.fail_on:
+                _refuse_without_ranks(aligned)
             side_a = compare.describe_run(one, asked.a)
             side_b = compare.describe_run(other, asked.b)
         drop_gates, verdict = judged_drops(
@@ -194,7 +204,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
             raw_csv=asked.raw_csv,
             details=details,
             fail_on=_counted(comparison, asked.fail_on),
-            undecided=_undecided(comparison) if asked.fail_on and not asked.allow_missing else None,
+            undecided=_undecided(comparison, asked) if asked.fail_on else None,
         )
         for file_report, path in written:
             write_output(path, file_report.content(view))
@@ -274,26 +284,56 @@ def _safe(name: str) -> str:
     ).strip(".")
 
 
-def _undecided(comparison: Comparison) -> str | None:
-    """Why --fail-on cannot be judged: questions were left out that nothing recognises."""
+def _refuse_without_ranks(aligned: Aligned) -> None:
+    """Raise if files of scores do not say what was found: nobody could tell what was lost."""
+    from ragauge.errors import RagaugeError
+
+    if aligned.ranked and aligned.every_unit:
+        return
+    lacks = "the ranks of all evidence" if aligned.ranked else "ranks"
+    raise RagaugeError.of(
+        "incomparable",
+        f"--fail-on cannot be judged: a file of scores does not have {lacks}",
+        hint="save both again with `ragauge score --full -o FILE.json`, or compare stored runs",
+    )
+
+
+def _undecided(comparison: Comparison, asked: CommandOptions) -> str | None:
+    """Why --fail-on cannot be judged: of some questions nobody can say what became of them."""
     from ragauge.compare.align import UNMATCHED
     from ragauge.model.phrases import count
 
+    reasons = []
     left = comparison.left_out.get(UNMATCHED, 0)
-    if not left:
-        return None
-    verb = "is" if left == 1 else "are"
-    return (
-        f"{count(left, 'question')} {verb} recognised by nothing in both runs; --allow-missing "
-        "judges without them"
-    )
+    if left and not asked.allow_missing:
+        verb = "is" if left == 1 else "are"
+        reasons.append(
+            f"{count(left, 'question')} {verb} recognised by nothing in both runs; --allow-missing "
+            "judges without them"
+        )
+    is_open = 0 if comparison.places is None else comparison.places.regression_open
+    if is_open and not asked.accept_open:
+        verb = "is" if is_open == 1 else "are"
+        reasons.append(
+            f"{count(is_open, 'question')} {verb} open (place-unknown): gold names chunks, and "
+            "they may have lost something or not; `ragauge gold pin --narrow` decides, "
+            "--accept-open judges without them"
+        )
+    return "; ".join(reasons) or None
 
 
 def _counted(comparison: Comparison, fail_on: Sequence[str]) -> dict[Kind, int]:
     """How many questions there are of each kind that --fail-on forbids; a regression is a loss."""
     forbidden: tuple[Kind, ...] = ("regression", "loss") if "loss" in fail_on else ("regression",)
+    # A question may lose something at every place, and be a regression only at some of them.
+    sure = sum(
+        not query.certain and query.regression == "yes" and "regression" in query.possible
+        for query in comparison.per_query
+    )
     return {
-        kind: comparison.kinds.get(kind, 0) + comparison.answer_kinds.get(kind, 0)
+        kind: comparison.kinds.get(kind, 0)
+        + comparison.answer_kinds.get(kind, 0)
+        + (sure if kind == "regression" else 0)
         for kind in forbidden
         if fail_on
     }

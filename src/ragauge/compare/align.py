@@ -31,20 +31,22 @@ from ragauge.compare.config_causes import names_other_chunker
 from ragauge.compare.effective_gold import EffectiveGold, expected_pieces, match_items
 from ragauge.compare.follow_map import MapFollower
 from ragauge.compare.match_levels import grain_of
-from ragauge.compare.places import PlaceFindings, place_findings
+from ragauge.compare.places import PlaceFindings, placed_runs
 from ragauge.compare.same_documents import SameDocuments
 from ragauge.concurrency import paused_collector
 from ragauge.corpus.diff.map_file import read_map
 from ragauge.corpus.diff.redirects import Redirects
 from ragauge.errors import RagaugeError
+from ragauge.model.chunk import Chunks
 from ragauge.model.comparison import MATCH_LEVELS, RANKS, IdFacts, Match, MatchLevel
 from ragauge.model.gold import GoldItem
 from ragauge.model.phrases import count, question_name
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.scoring.engines.choose import Engine, side_engines
-from ragauge.scoring.gold_table import GoldTable, gold_table
+from ragauge.scoring.gold_table import GoldTable, gold_table, unique_items
 from ragauge.scoring.places import LEAST_EVIDENCE
+from ragauge.scoring.results import with_unit_names
 from ragauge.scoring.score import score_stored
 from ragauge.scoring.scoring_run import InputFacts, ScoringPlan
 from ragauge.store.runs import StoredTraces, begin_loading, run_scores
@@ -74,8 +76,9 @@ class Aligned(Struct, frozen=True, kw_only=True):
     """The scores of both runs on the gold items that they share, each recognised alike.
 
     `compared_gold` is there for who wants to look at questions one by one. `unchanged`: it is
-    known that the gold of what is compared did not change. `field_notes` are those of `notes` that
-    say which fields of the files are not read. `places` is what is known of questions whose
+    known that the gold of what is compared did not change. `every_unit`: the ranks of all that is
+    expected are known, not only those of the first evidence. `field_notes` are those of `notes`
+    that say which fields of the files are not read. `places` is what is known of questions whose
     evidence stands somewhere in a chunk, `ids` what the ids of both runs have in common.
     """
 
@@ -88,6 +91,7 @@ class Aligned(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     compared_gold: ComparedGold | None = None
     ranked: bool = True
+    every_unit: bool = True
     unchanged: bool = True
     field_notes: tuple[str, ...] = ()
     places: PlaceFindings | None = None
@@ -154,15 +158,17 @@ def align(
             notes = [*notes, _unmatched_note(items, unmatched)]
             excluded = {**excluded, UNMATCHED: len(unmatched)}
             items, gold = _without(items, gold, unmatched)
-            keys = {(item.qid, item.turn) for item in items}
 
         scores_a = scores_b = places = None
         if stored_values_do and not unmatched and gold.items_a == gold.items_b == tuple(items):
             scores_a, scores_b = _stored_scores(a), _stored_scores(b)
+        keys = {(item.qid, item.turn) for item in items}
         beside_a, beside_b = inputs_a.items_beside(keys), inputs_b.items_beside(keys)
         if scores_a is None or scores_b is None:
-            options = replace(rules.options, overlap=overlap, least_evidence=least_evidence)
-            rules = replace(rules, options=options)
+            rules = replace(
+                rules,
+                options=replace(rules.options, overlap=overlap, least_evidence=least_evidence),
+            )
             metrics = tuple(dict.fromkeys((*scoring_b.metrics, *scoring_a.metrics)))
             plan = replace(plan_of(rules, metrics=metrics), intervals=False, slices=False)
             table = _gold_table(gold.items_a, beside_a, inputs_a, plan)
@@ -172,16 +178,19 @@ def align(
                 table = _gold_table(gold.items_b, beside_b, inputs_b, plan)
             waiting_b = rescoring.score(1, table, plan)
             scores_a, scores_b = (
-                replace(_without_chunks(waiting()), unmatched=len(unmatched))
-                for waiting in (waiting_a, waiting_b)
+                replace(
+                    _without_chunks(_with_unit_names(waiting(), effective, inputs.chunks)),
+                    unmatched=len(unmatched),
+                )
+                for waiting, effective, inputs in (
+                    (waiting_a, gold.items_a, inputs_a),
+                    (waiting_b, gold.items_b, inputs_b),
+                )
             )
             if not gold.items_a == gold.items_b == tuple(items):
                 # What was matched by other means than places needs none.
                 scores_a, scores_b = map(_without_placing_block, (scores_a, scores_b))
-            places = place_findings(scores_a, scores_b, plan.selected)
-            scores_a, scores_b = (
-                replace(scores, chunk_records=None) for scores in (scores_a, scores_b)
-            )
+            scores_a, scores_b, places = placed_runs(scores_a, scores_b, plan.selected)
     field_notes = _field_notes(
         (a.record.run_id, inputs_a.snapshot.inputs), (b.record.run_id, inputs_b.snapshot.inputs)
     )
@@ -305,6 +314,8 @@ def _stored_scores(run: StoredRun) -> Scores | None:
     values = scores.per_question
     if values is None or any(name not in values.metrics for name in RANKS):
         return None
+    if values.units is None or not values.units.names:
+        return None  # of an older version
     metrics = registry.metrics()
     for name, result in scores.metrics.items():
         metric = metrics.get(name.partition("@")[0])
@@ -325,6 +336,14 @@ def _gold_table(
         slices=False,
         beside=beside,
     )
+
+
+def _with_unit_names(scores: Scores, items: Sequence[GoldItem], chunks: Chunks) -> Scores:
+    """Scores whose expected units have names: by these they are the same in both runs."""
+    values = scores.per_question
+    assert values is not None
+    ordered = unique_items(items, registry.profile(scores.profile), scores.gold_name)
+    return replace(scores, per_question=with_unit_names(values, ordered, chunks, scores.options))
 
 
 def _without_chunks(scores: Scores) -> Scores:

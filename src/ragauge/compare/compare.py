@@ -12,12 +12,19 @@ from ragauge.compare.align import Aligned, Overlap, align
 from ragauge.compare.common_gold import StoredRun
 from ragauge.compare.config_causes import cause_note, causes
 from ragauge.compare.metric_deltas import QuestionPairs
-from ragauge.compare.places import BandContext, band_deltas, ends_of, with_bands
+from ragauge.compare.places import (
+    BandContext,
+    ChangeContext,
+    band_deltas,
+    place_counts,
+    with_places,
+)
+from ragauge.compare.question_changes import Judging
 from ragauge.concurrency import paused_collector
 from ragauge.errors import RagaugeError
 from ragauge.gates.drops import common_questions
 from ragauge.gates.judge import Tolerance, standing_blocks
-from ragauge.model.comparison import Cause, ComparedRun, Comparison, Delta
+from ragauge.model.comparison import DEFAULT_K, Cause, ComparedRun, Comparison, Delta
 from ragauge.model.run import Store
 from ragauge.model.scores import MetricResult, PerQuestion, Scores
 from ragauge.model.verdict import Verdict, VerdictBlock
@@ -35,8 +42,13 @@ def compare(
     gated: Sequence[str] = (),
     config: tuple[Mapping[str, object], Mapping[str, object]] = ({}, {}),
     verdict: Verdict | None = None,
+    tolerance: float = 0.0,
 ) -> Comparison:
-    """Compare two aligned runs; `config` is how each was configured, `gated` what Holm corrects."""
+    """Compare two aligned runs; `config` is how each was configured, `gated` what Holm corrects.
+
+    The kinds of questions are by the cut-off of the gated metrics. `tolerance` is how much the
+    recall of a question with more units than that may fall.
+    """
     scores_a, scores_b = aligned.a, aligned.b
     pairs = metric_deltas.pair(scores_a, scores_b)
     if not len(pairs.mine):
@@ -55,19 +67,26 @@ def compare(
     with ThreadPoolExecutor(1) as thread:  # arrays are drawn and summed beside the words
         computing = thread.submit(_deltas, aligned, pairs, frozenset(gated))
         why = cause_note(_of_changes(all_causes, aligned))
+        judging = Judging(kind_cutoff(gated), tolerance, why)
         changes = question_changes.questions(
-            scores_a, scores_b, pairs, levels=aligned.levels, why=why
+            scores_a, scores_b, pairs, levels=aligned.levels, judging=judging
         )
+        changes = tuple(map(question_changes.with_regression, changes))
+        places = None
+        if aligned.places is not None:
+            changes = with_places(changes, aligned.places, _change_context(aligned, pairs, judging))
+            least = scores_a.options.least_evidence
+            places = place_counts(changes, aligned.places, k=judging.k, least=least)
         deltas = computing.result()
     return Comparison(
         run_a=_counted(a, scores_a, pairs.mine.tolist()),
         run_b=_counted(b, scores_b, pairs.theirs.tolist()),
         match=aligned.match,
         rungs=aligned.counts,
-        aggregate_a=_aggregate(scores_a, aligned, "a"),
-        aggregate_b=_aggregate(scores_b, aligned, "b"),
+        aggregate_a=_aggregate(scores_a),
+        aggregate_b=_aggregate(scores_b),
         deltas=deltas,
-        kinds=question_changes.counts([change.kind for change in changes]),
+        kinds=question_changes.counts([change.certain_kind for change in changes]),
         answer_kinds=question_changes.counts(
             [change.answer.kind if change.answer is not None else None for change in changes]
         ),
@@ -78,20 +97,47 @@ def compare(
         notes=(*aligned.notes, *pairs.notes()),
         verdict=verdict,
         ranked=aligned.ranked,
+        k=judging.k,
+        ids=aligned.ids,
+        places=places,
+    )
+
+
+def _change_context(aligned: Aligned, pairs: QuestionPairs, judging: Judging) -> ChangeContext:
+    values = aligned.a.per_question
+    units = None if values is None else values.units
+    return ChangeContext(
+        k=judging.k,
+        tolerance=judging.tolerance,
+        pairs=pairs,
+        names=() if units is None else units.names,
+        by_source=aligned.b.profile == "kb",
     )
 
 
 def _deltas(aligned: Aligned, pairs: QuestionPairs, gated: frozenset[str]) -> tuple[Delta, ...]:
     """The difference of each metric; where places are unknown, from both ends."""
     plain = metric_deltas.deltas(aligned.a, aligned.b, pairs, gated)
-    if aligned.places is None:
+    ends_a, ends_b = aligned.a.ends, aligned.b.ends
+    if aligned.places is None or ends_a is None or ends_b is None:
         return plain
-    low, high = (
-        metric_deltas.deltas(end.a, end.b, pairs, gated)
-        for end in ends_of(aligned.a, aligned.b, aligned.places)
-    )
-    context = BandContext(aligned.places, aligned.a, aligned.b)
+    low = metric_deltas.deltas(ends_a.low, ends_b.low, pairs, gated)
+    high = metric_deltas.deltas(ends_a.high, ends_b.high, pairs, gated)
+    context = BandContext(aligned.places, ends_a.low, ends_b.low)
     return metric_deltas.corrected(band_deltas(plain, low, high, context))
+
+
+def kind_cutoff(gated: Sequence[str]) -> int:
+    """Within which rank something counts as found: the largest cut-off of the gated metrics.
+
+    With the smallest, what is lost between the two would make a gate fail and be nobody's loss.
+    """
+    cutoffs = [
+        int(k)
+        for family, _, k in (metric.partition("@") for metric in gated)
+        if k and family.startswith("retrieval.")
+    ]
+    return max(cutoffs, default=DEFAULT_K)
 
 
 def comparison_blocks(aligned: Aligned, tolerance: Tolerance) -> list[VerdictBlock]:
@@ -123,12 +169,9 @@ def _of_changes(all_causes: Sequence[Cause], aligned: Aligned) -> list[Cause]:
     return [cause for cause in all_causes if cause.about != "gold" or not aligned.unchanged]
 
 
-def _aggregate(scores: Scores, aligned: Aligned, side: str) -> dict[str, MetricResult]:
+def _aggregate(scores: Scores) -> dict[str, MetricResult]:
     """The metrics of one run; the intervals that matter here are those of the differences."""
-    metrics = {name: replace(result, interval=None) for name, result in scores.metrics.items()}
-    if aligned.places is None:
-        return metrics
-    return with_bands(metrics, scores, aligned.places, side)
+    return {name: replace(result, interval=None) for name, result in scores.metrics.items()}
 
 
 def _counted(run: ComparedRun, scores: Scores, places: Sequence[int]) -> ComparedRun:
@@ -161,14 +204,21 @@ def align_scores(a: StoredRun | Scores, b: StoredRun | Scores) -> Aligned:
     if not hashed:
         notes.append("a file has no gold hashes: items that were changed cannot be told")
     ranked = has_ranks(values_a) and has_ranks(values_b)
+    every_unit = values_a.units is not None and values_b.units is not None
     if not ranked:
         notes.append("a file has no ranks: questions cannot be told apart by retrieval")
+    elif not every_unit:
+        notes.append(
+            "a file was saved before all ranks were: questions are told apart by their first "
+            "evidence alone, and other pieces may be lost"
+        )
     return Aligned(
         a=scores_a,
         b=scores_b,
         excluded={reason: n for reason, n in excluded.items() if n},
         notes=tuple(notes),
         ranked=ranked,
+        every_unit=every_unit,
         unchanged=hashed,
     )
 

@@ -94,7 +94,7 @@ def measured_run(
             items, plan.profile, plan.options, name=loaded.inputs.gold_name, chunks=chunks
         )
         scores = score_stored(table, loaded.source, plan, given=loaded.inputs, engine=engine)
-        scores = with_hashes(scores, items, plan.profile)
+        scores = with_hashes(scores, items, plan.profile, chunks)
     semantic = semantic_of(scores, bands or {}, None) or stored_semantic(store, run)
     scores = replace(scores, semantic=semantic)
     return MeasuredRun(name=run.run_id, scores=scores, items=items, plan=plan, chunks=chunks)

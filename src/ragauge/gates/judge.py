@@ -15,10 +15,11 @@ from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
 from ragauge.gates.drops import GAPS, drop_of
 from ragauge.gates.parse import merge, parse_items, parse_table, profile_gates
+from ragauge.gates.unknown_places import WHY_UNKNOWN, result_of_ends
 from ragauge.gates.waivers import refuse_stray, with_waiver
 from ragauge.metrics.metric import Better
 from ragauge.model.phrases import count
-from ragauge.model.scores import Scores
+from ragauge.model.scores import PLACE_UNKNOWN, Scores
 from ragauge.model.scores_document import load_scores
 from ragauge.model.semantic import is_lexical
 from ragauge.model.verdict import ORDER, Gate, GateResult, Status, Verdict, VerdictBlock, Waiver
@@ -126,6 +127,13 @@ def _judge_drop(
     scores: Scores, gate: Gate, baseline: Scores | None, tolerance: Tolerance, *, whole_grid: bool
 ) -> GateResult:
     """Judge a gate on how much worse a metric is than in the baseline."""
+    ends = scores.ends
+    if baseline is not None and ends is not None and baseline.ends is not None:
+        low, high = (
+            _judge_drop(run, gate, before, tolerance, whole_grid=whole_grid)
+            for run, before in ((ends.low, baseline.ends.low), (ends.high, baseline.ends.high))
+        )
+        return result_of_ends(low, high, ends)
     trouble = _doubtful(gate.metric, scores)
     if trouble is not None and baseline is not None:
         return _undefined(gate, 0, trouble, CODES[trouble].title)
@@ -171,6 +179,8 @@ def _judge_level(scores: Scores, gate: Gate) -> GateResult:
     if result is None:
         return _undefined(gate, 0, "undefined-metric", f"{name} is not in these scores")
     value = result.shown
+    if value is None and result.reason == PLACE_UNKNOWN:
+        return _undefined(gate, result.n, PLACE_UNKNOWN, WHY_UNKNOWN)
     if value is None:
         why = f"0/0: {result.left_out or result.reason}"
         return _undefined(gate, result.n, "undefined-metric", why)

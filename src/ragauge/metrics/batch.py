@@ -185,7 +185,7 @@ class Batch(Struct, frozen=True, kw_only=True, dict=True):
         return self.has(Fact.CONTAINED) | self.gold.vacuous[self.question]
 
     @cached_property
-    def _found(self) -> tuple[Ints, Ints, Ints]:
+    def found_pieces(self) -> tuple[Ints, Ints, Ints]:
         """Record, rank and place in the gold of every piece that was found."""
         places = np.flatnonzero(self.ranks >= 0)
         record = np.repeat(np.arange(self.size, dtype=np.int64), self._piece_count)[places]
@@ -196,7 +196,7 @@ class Batch(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def _relevant(self) -> tuple[Ints, Ints]:
         """Record and rank of every relevant piece that was found, by record and rank."""
-        record, rank, piece = self._found
+        record, rank, piece = self.found_pieces
         if not self.gold.all_relevant:
             counted = self.gold.piece_relevant[piece]
             record, rank = record[counted], rank[counted]
@@ -251,7 +251,7 @@ class Batch(Struct, frozen=True, kw_only=True, dict=True):
 
     def gain(self, k: int) -> Floats:
         """The discounted gain of the first k hits."""
-        record, rank, piece = self._found
+        record, rank, piece = self.found_pieces
         near = rank < k
         worth = self.gold.piece_gain[piece[near]] / np.log2(rank[near] + 2.0)
         return totals(record[near], worth, self.size)

@@ -14,11 +14,14 @@ from ragauge.model.report import ReportFormat
 from ragauge.model.scores import MetricResult
 from ragauge.model.verdict import Status, Verdict
 
-SCHEMA = "ragauge.compare/1"
+SCHEMA = "ragauge.compare/2"
 
-Kind = Literal["win", "loss", "draw", "regression"]
-KINDS: tuple[Kind, ...] = ("regression", "loss", "win", "draw")
+Kind = Literal["win", "loss", "draw", "regression", "mixed", "undecided"]
+KINDS: tuple[Kind, ...] = ("regression", "mixed", "undecided", "loss", "win", "draw")
 """What may come of a question, in the order in which a reader wants to see it."""
+
+WORSE: tuple[Kind, ...] = ("regression", "mixed", "loss")
+"""Kinds of questions that lost something."""
 
 MatchLevel = Literal["exact", "doc_span", "quote", "doc", "none"]
 MATCH_LEVELS: tuple[MatchLevel, ...] = ("exact", "doc_span", "quote", "doc", "none")
@@ -35,9 +38,47 @@ Match = Literal[
 ]
 
 
+DEFAULT_K = 10
+"""The cut-off of the kinds of questions where no gate has one."""
+
 RANKS = ("retrieval.mrr@999999999", "retrieval.mrr_doc@999999999")
 """Reciprocal ranks without a cut-off, which every stored run keeps for its questions: by evidence,
 and by document where an item names no more."""
+
+
+Regression = Literal["yes", "no", "open"]
+RankBand = tuple[int | None, int | None]
+
+
+def rank_text(band: tuple[int | None, int | None]) -> str:
+    """A rank, a miss, or from the best to the worst."""
+    best, worst = ("miss" if rank is None else str(rank) for rank in band)
+    return best if best == worst else f"{best}…{worst}"
+
+
+class PlaceCounts(Struct, frozen=True, kw_only=True):
+    """What gold that names chunks leaves open, and how large the pieces of text are.
+
+    regression_open  questions of which nobody can say whether something was lost
+    kind_open        questions without a kind that holds at all places
+    unplaced         chunks of which nothing is known but that gold names them
+    wide             questions with too many combinations of places to compute one by one
+    least_evidence   bytes of the shortest evidence that was considered
+    gold_bytes       the median size of the chunks that gold names
+    hit_bytes        the median size of a hit, in run a and in run b
+    top_bytes        bytes in the hits within the cut-off, the mean over questions of either run
+    """
+
+    regression_open: int
+    kind_open: int
+    unplaced: int
+    wide: int
+    least_evidence: int
+    gold_bytes: float
+    hit_bytes: tuple[float, float]
+    top_bytes: tuple[float, float]
+    sure: int = 0
+    none: int = 0
 
 
 class IdFacts(Struct, frozen=True, kw_only=True):
@@ -75,6 +116,18 @@ class ComparedRun(Struct, frozen=True, kw_only=True):
     errored: int = 0
 
 
+class SampledEstimate(Struct, frozen=True, kw_only=True):
+    """A difference that is estimated from a random sample of open questions that were pinned.
+
+    `pins` is how many, `interval` 95 %.
+    """
+
+    delta: float
+    interval: tuple[float, float]
+    pins: int
+    by: str = "sampled pins"
+
+
 class Delta(Struct, frozen=True, kw_only=True):
     """One metric in both runs, over the questions where both have a value.
 
@@ -88,6 +141,7 @@ class Delta(Struct, frozen=True, kw_only=True):
                  `b_band` those of either run
     band_interval  from the lower 95 % bound of the low end to the upper one of the high end
     open         how many questions the ends differ by
+    estimate     of a random sample of these that were pinned, where there are enough
     """
 
     metric: str
@@ -109,6 +163,7 @@ class Delta(Struct, frozen=True, kw_only=True):
     a_band: tuple[float, float] | None = None
     b_band: tuple[float, float] | None = None
     open: int = 0
+    estimate: SampledEstimate | None = None
 
     @property
     def worse(self) -> bool:
@@ -139,20 +194,46 @@ class AnswerChange(Struct, frozen=True, kw_only=True):
 class QueryComparison(Struct, frozen=True, kw_only=True):
     """One question in both runs. `kind` is None where nothing is expected of retrieval.
 
-    Ranks count from 1; of a question with several slots the reciprocal ranks are compared, each the
-    mean over its slots. `rungs` are the match levels of its expected items.
+    Ranks are those of the first evidence and count from 1; of a question with several slots the
+    reciprocals are the means over its slots. `units` is how many things are expected: groups, or
+    else pieces of evidence, or else documents. `a_units` and `b_units` are how many of them are
+    found within the cut-off of the comparison, the mean over slots; `lost` and `gained` name those
+    that are found less, or more, often than before. `rungs` are the match levels of its expected
+    items.
+
+    Where gold names chunks and not the evidence in them, `possible` are the kinds that it may have,
+    and `regression` says whether something is lost: at all places, at none, or at some. A kind that
+    is not `certain` is not that of all places. `places` is how many there are, `a_found` and
+    `b_found` how many of them are found within the cut-off. A rank that is not the same at all of
+    them is a pair, the best and the worst; the worst is None where a place is not found.
     """
 
     query_id: str
     kind: Kind | None
-    a_hit_rank: int | None
-    b_hit_rank: int | None
+    a_hit_rank: int | RankBand | None
+    b_hit_rank: int | RankBand | None
     note: str | None = None
     turn: int | None = None
     a_reciprocal: float | None = None
     b_reciprocal: float | None = None
+    units: int | None = None
+    a_units: float | None = None
+    b_units: float | None = None
+    lost: tuple[str, ...] = ()
+    gained: tuple[str, ...] = ()
     rungs: tuple[MatchLevel, ...] = ()
     answer: AnswerChange | None = None
+    possible: tuple[Kind, ...] = ()
+    regression: Regression | None = None
+    certain: bool = True
+    places: int | None = None
+    a_found: int | None = None
+    b_found: int | None = None
+
+    @property
+    def certain_kind(self) -> Kind | None:
+        """The kind, where all places of the evidence agree on it."""
+        return self.kind if self.certain else "undecided"
 
 
 class Cause(Struct, frozen=True, kw_only=True):
@@ -176,6 +257,9 @@ class Comparison(Struct, frozen=True, kw_only=True):
     left_out     how many questions were excluded, by reason
     counted      how many questions were compared
     ranked       whether ranks are known, so that questions can be told apart by retrieval
+    k            the cut-off within which something counts as found in the kinds of questions
+    ids          what the chunk ids of both runs have in common; None for files of scores
+    places       what is open, where evidence stands somewhere in a chunk; None where none does
     """
 
     run_a: ComparedRun
@@ -194,6 +278,9 @@ class Comparison(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     verdict: Verdict | None = None
     ranked: bool = True
+    k: int = DEFAULT_K
+    ids: IdFacts | None = None
+    places: PlaceCounts | None = None
 
     @property
     def recognised(self) -> Match | None:

@@ -16,6 +16,7 @@ from ragauge.model.labels import ABSENT
 from ragauge.model.options import Options
 from ragauge.model.placement import Placing
 from ragauge.model.semantic import Semantic
+from ragauge.model.unit_ranks import UnitRanks
 from ragauge.model.verdict import VerdictBlock
 from ragauge.stats.intervals import Interval
 
@@ -164,8 +165,9 @@ class PerQuestion(Struct, frozen=True, kw_only=True):
 
     Only of metrics that are made of values of questions. `hashes` are of what the gold items say,
     where they were asked for: values of an item that was changed are not compared. So are
-    `reciprocals`, the reciprocal ranks of the first evidence without a cut-off: by them a question
-    is compared, whatever was measured; nan where nothing is expected.
+    `reciprocals`, the reciprocal ranks of the first evidence without a cut-off; nan where nothing
+    is expected. `units` are the ranks of all that is expected: by them a question is compared,
+    whatever was measured.
     """
 
     metrics: tuple[str, ...]
@@ -174,6 +176,7 @@ class PerQuestion(Struct, frozen=True, kw_only=True):
     values: NDArray[np.float64]
     hashes: Sequence[str] = ()
     reciprocals: NDArray[np.float64] | None = None
+    units: UnitRanks | None = None
 
     def of(self, metric: str) -> NDArray[np.float64]:
         """The values of one metric."""
@@ -189,6 +192,24 @@ class RowResult(Struct, frozen=True, kw_only=True):
     hit: bool
     refused: bool
     label: str
+
+
+PLACE_UNKNOWN = "place-unknown"
+"""Why there is no number: gold names chunks, and the number depends on where in them."""
+
+
+class PlaceEnds(Struct, frozen=True, kw_only=True):
+    """A run that is compared with another, where evidence stands somewhere in a chunk.
+
+    low, high   its scores where the difference of each metric is least, and where it is greatest
+    unknown     metrics of which nothing can be said, as they depend on more than ranks
+    open        by metric, the questions whose difference depends on the place
+    """
+
+    low: Scores
+    high: Scores
+    unknown: frozenset[str]
+    open: dict[str, int]
 
 
 class Scores(Struct, frozen=True, kw_only=True):
@@ -207,6 +228,8 @@ class Scores(Struct, frozen=True, kw_only=True):
     placing       by what hits were placed where the evidence has places, and why some were not
     blocks        why the numbers mean nothing, whatever the gates say
     chunk_records the records of questions whose evidence stands somewhere in a chunk; never saved
+    ends          of a run that is compared: the same at the ends of what its places leave open;
+                  never saved
     """
 
     profile: str
@@ -236,6 +259,7 @@ class Scores(Struct, frozen=True, kw_only=True):
     placing: Placing | None = None
     blocks: tuple[VerdictBlock, ...] = ()
     chunk_records: Any = None
+    ends: PlaceEnds | None = None
 
     @property
     def measured(self) -> bool:

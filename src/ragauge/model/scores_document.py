@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +28,7 @@ from ragauge.model.scores import (
     SliceResult,
 )
 from ragauge.model.semantic import Semantic
+from ragauge.model.unit_ranks import UnitFindings, UnitRanks
 from ragauge.model.verdict import GateResult, Verdict, VerdictBlock
 from ragauge.stats.intervals import Interval
 
@@ -168,6 +170,15 @@ def _questions(scores: Scores) -> list[dict[str, Any]]:
         if values.reciprocals is not None:
             for entry, reciprocal in zip(entries, values.reciprocals.tolist(), strict=True):
                 entry["reciprocal"] = None if math.isnan(reciprocal) else reciprocal
+        if values.units is not None:
+            names = values.units.names or [()] * len(entries)
+            findings = values.units.findings()
+            for entry, question, unit_names in zip(entries, findings, names, strict=True):
+                entry["slots"] = question.slots
+                entry["units"] = [
+                    {"name": name, "ranks": ranks}
+                    for name, ranks in zip_longest(unit_names, question.ranks)
+                ]
     return entries
 
 
@@ -285,10 +296,17 @@ class _SavedSlice(msgspec.Struct):
         return SliceResult(n=self.n, metrics=results)
 
 
+class _SavedUnit(msgspec.Struct):
+    name: str | None
+    ranks: tuple[int, ...]
+
+
 class _SavedQuestion(QuestionResult, frozen=True, kw_only=True):
     values: dict[str, float] = msgspec.field(default_factory=dict)
     gold_hash: str | None = None
     reciprocal: float | msgspec.UnsetType | None = msgspec.UNSET
+    slots: int | None = None
+    units: tuple[_SavedUnit, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class _ScoresDocument(msgspec.Struct):
@@ -427,7 +445,21 @@ def _per_question(document: _ScoresDocument) -> PerQuestion | None:
         values=np.array(values, np.float64),
         hashes=[] if None in hashes else [value for value in hashes if value is not None],
         reciprocals=reciprocals,
+        units=_units(document),
     )
+
+
+def _units(document: _ScoresDocument) -> UnitRanks | None:
+    """The ranks of what is expected; None of a file that was saved before there were any."""
+    findings, names = [], []
+    for question in document.questions:
+        if question.units is msgspec.UNSET or question.slots is None:
+            return None
+        ranks = tuple(tuple(sorted(unit.ranks)) for unit in question.units)
+        findings.append(UnitFindings(question.slots, ranks))
+        names.append(tuple(unit.name for unit in question.units if unit.name is not None))
+    named = all(len(each) == len(one.ranks) for each, one in zip(names, findings, strict=True))
+    return UnitRanks.of(findings, names if named else ())
 
 
 def load_scores(path: PathLike) -> Scores:

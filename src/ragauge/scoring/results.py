@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from ragauge.metrics.facts import LAMBDA_STATES
 from ragauge.metrics.metric import Selected, Tally
 from ragauge.metrics.questions import Questions
+from ragauge.model.chunk import Chunks
 from ragauge.model.comparison import RANKS
 from ragauge.model.gold import GoldItem
 from ragauge.model.labels import CAUSES, LABELS
+from ragauge.model.options import Options
 from ragauge.model.payloads import gold_hash, item_hash
 from ragauge.model.profile import Profile
 from ragauge.model.scores import (
@@ -29,6 +31,7 @@ from ragauge.scoring.estimates import Estimate
 from ragauge.scoring.gold_table import GoldTable, unique_items
 from ragauge.scoring.summary import QuestionSums
 from ragauge.scoring.sums import Totals, why_empty
+from ragauge.scoring.unit_ranks import UnitCollector, unit_names
 
 
 def metric_results(
@@ -80,7 +83,9 @@ def _reason(n: int, excluded: dict[str, int]) -> str:
     return "zero-denominator" if n else why_empty(excluded)
 
 
-def per_question(measured: QuestionSums, table: GoldTable) -> PerQuestion:
+def per_question(
+    measured: QuestionSums, table: GoldTable, units: UnitCollector | None
+) -> PerQuestion:
     """The value of each metric for each question; a sum and a ratio of sums have none.
 
     Its denominator may be 0 for a question and still count in the sum, so single quotients would
@@ -102,6 +107,7 @@ def per_question(measured: QuestionSums, table: GoldTable) -> PerQuestion:
         qids=table.qids,
         turns=table.turns,
         values=values,
+        units=None if units is None else units.unit_ranks(),
     )
 
 
@@ -183,17 +189,30 @@ def at(name: str, line: int | None) -> str:
     return name if line is None else f"{name}:{line}"
 
 
-def with_hashes(scores: Scores, items: Sequence[GoldItem], profile: Profile) -> Scores:
-    """Scores with hashes of what the gold set and each of its items says."""
+def with_hashes(
+    scores: Scores, items: Sequence[GoldItem], profile: Profile, chunks: Chunks
+) -> Scores:
+    """Scores with hashes of what the gold set and its items say, and the names of units."""
     values = scores.per_question
     assert values is not None
-    unique = unique_items(items, profile, scores.gold_name)
-    hashes = [item_hash(item) for item in unique]
+    unique: Sequence[GoldItem] = unique_items(items, profile, scores.gold_name)
     if [item.qid for item in unique] != list(values.qids):  # judgements have an order of their own
-        by_qid = {item.qid: digest for item, digest in zip(unique, hashes, strict=True)}
-        hashes = [by_qid[qid] for qid in values.qids]
+        by_qid = {item.qid: item for item in unique}
+        unique = [by_qid[qid] for qid in values.qids]
+    hashes = [item_hash(item) for item in unique]
     whole = gold_hash(zip(values.qids, values.turns, hashes, strict=True))
-    return replace(scores, gold_hash=whole, per_question=replace(values, hashes=hashes))
+    values = with_unit_names(replace(values, hashes=hashes), unique, chunks, scores.options)
+    return replace(scores, gold_hash=whole, per_question=values)
+
+
+def with_unit_names(
+    values: PerQuestion, items: Sequence[GoldItem], chunks: Chunks, options: Options
+) -> PerQuestion:
+    """Values of questions whose expected units have names; the items are those of the questions."""
+    if values.units is None:
+        return values
+    names = [unit_names(item, chunks, options) for item in items]
+    return replace(values, units=replace(values.units, names=names))
 
 
 def with_reciprocals(scores: Scores) -> Scores:

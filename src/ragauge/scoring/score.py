@@ -338,7 +338,7 @@ def score_inputs(
 
         scores = replace(scores, semantic=semantic_of(scores, bands or {}, remeasurer))
     if hashes:
-        scores = with_reciprocals(with_hashes(scores, gold.items(), choice.profile))
+        scores = with_reciprocals(with_hashes(scores, gold.items(), choice.profile, listed))
     reported = without_metrics(scores, RANKS, values=True) if hashes else scores
     return ScoredInputs(inputs, reported, scores, run, file_facts, gold, traces, listed)
 

@@ -202,6 +202,7 @@ class ScoringRun:
             registry.metrics()[plan.profile.correct],
             keep_rows=self.rules.keep == "every",
             keep_labels=plan.note_rows,
+            keep_units=any(chosen.id in RANKS for chosen in plan.selected),
         )
         self.second_pass = SecondPass(
             table, self.ledger, plan.selected, self.rules, absent_counts=plan.absent_counts
@@ -491,7 +492,7 @@ class ScoringRun:
             cites=self.totals.cited > 0,
             errors=self._errors(),
             joined=self._joined(),
-            per_question=per_question(measured, self.table),
+            per_question=per_question(measured, self.table, self.totals.units),
             placing=placed,
             chunk_records=self._chunk_records(),
         )

@@ -22,6 +22,7 @@ from ragauge.model.labels import CAUSES, LABELS, SEARCH_CAUSES
 from ragauge.scoring.labels import DEPTH, label_records, refine_records
 from ragauge.scoring.refusals import VERSION
 from ragauge.scoring.summary import QuestionSums, Sums
+from ragauge.scoring.unit_ranks import UnitCollector
 from ragauge.stats import exact_sums
 
 RULES = {"token": Fact.BY_TOKEN, "refused flag": Fact.BY_FLAG, "grounded flag": Fact.BY_GROUNDED,
@@ -61,6 +62,7 @@ class Totals:
         *,
         keep_rows: bool,
         keep_labels: bool = False,
+        keep_units: bool = False,
     ) -> None:
         questions = len(gold.answerable)
         self.gold = gold
@@ -108,12 +110,15 @@ class Totals:
         self.rows: list[tuple[Ints, Batch, NDArray[np.uint8]]] = []
         self.keep_labels = keep_labels
         self.record_labels: list[tuple[Ints, Ints, NDArray[np.uint8]]] = []
+        self.units = UnitCollector(gold) if keep_units else None
 
     def add(self, batch: Batch, position: Ints) -> None:
         """Add the records of a batch."""
         self._measure(batch)
         labels = self._label(batch, position)
         self._count(batch)
+        if self.units is not None:
+            self.units.add(batch)
         if self.keep_rows:
             self.rows.append((position, batch, labels))
         if self.keep_labels:

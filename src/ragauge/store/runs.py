@@ -412,7 +412,7 @@ def recompute_scores(store: Store, run: RunRecord, *, workers: int | None = None
         table = gold_table(items, plan.profile, plan.options, name=name, chunks=chunks)
         scores = score_stored(table, loaded.source, plan, given=loaded.inputs, engine=engine)
         scores = replace(scores, semantic=stored_semantic(store, run))
-        return with_hashes(scores, items, plan.profile)
+        return with_hashes(scores, items, plan.profile, chunks)
 
 
 def stored_chunks(store: Store, run: RunRecord) -> dict[str, Chunk]:

@@ -22,19 +22,40 @@ from ragauge.model.payloads import UNREADABLE
 from ragauge.model.run import Scoring, ValueColumn
 from ragauge.model.scores import PerQuestion, QuestionList, QuestionResult, Scores
 from ragauge.model.scores_document import from_document, to_document
+from ragauge.model.unit_ranks import UnitRanks
 from ragauge.model.verdict import Verdict
 from ragauge.store.packed_slices import join_slices, pack_slices
 
 _LEVEL = 1  # the fastest of zlib, as payloads are compressed everywhere
 _REMEMBERED = 4096
+_UNIT_COLUMNS = ("counts", "slots", "unit", "rank")
 _NO_VERDICT = Verdict(status="pass", exit_code=ExitCode.PASS, gates=(), blocks=())
+
+
+class _Units(Struct, kw_only=True):
+    """The ranks of what questions expect, as the columns of `UnitRanks`."""
+
+    counts: list[int]
+    slots: list[int]
+    unit: list[int]
+    rank: list[int]
+    names: list[tuple[str, ...]] = []
+
+    def check(self, questions: int) -> None:
+        """Raise ValueError where the columns do not belong together."""
+        lengths = {len(self.counts), len(self.slots), questions}
+        if len(lengths) > 1 or len(self.names) not in (0, questions):
+            raise ValueError("the columns of its units differ in length")
+        known = all(0 <= unit < sum(self.counts) for unit in self.unit)
+        if not known or len(self.rank) != len(self.unit) or self.unit != sorted(self.unit):
+            raise ValueError("it has ranks of no unit")
 
 
 class _Questions(Struct, kw_only=True):
     """The questions of a run as columns; `counts` only of those with other than one label.
 
     `causes` only of those that have one, as counts in which the first of the most is meant; runs
-    of an older store have none.
+    of an older store have none, and no `units`.
     """
 
     qids: list[str]
@@ -45,6 +66,7 @@ class _Questions(Struct, kw_only=True):
     trace: list[str | None]
     counts: dict[int, dict[str, int]]
     causes: dict[int, dict[str, int]] = {}
+    units: _Units | None = None
 
     def check(self) -> None:
         """Raise ValueError where the columns are not of one length, or of no known labels."""
@@ -58,6 +80,8 @@ class _Questions(Struct, kw_only=True):
             raise ValueError("it counts labels of no question")
         if not all(self.causes.values()):
             raise ValueError("it has causes without a name")
+        if self.units is not None:
+            self.units.check(count)
 
 
 def serialise_scores(
@@ -81,6 +105,7 @@ def serialise_scores(
             if result.labels != {result.label: 1}
         },
         causes={place: result.causes for place, result in enumerate(listed) if result.causes},
+        units=None if values is None or values.units is None else _listed(values.units),
     )
     scoring = Scoring(
         number=number,
@@ -97,6 +122,16 @@ def serialise_scores(
             for name, column in zip(values.metrics, values.values, strict=True)
         ]
     return scoring, columns
+
+
+def _listed(units: UnitRanks) -> _Units:
+    columns = {name: getattr(units, name).tolist() for name in _UNIT_COLUMNS}
+    return _Units(**columns, names=list(units.names))
+
+
+def _as_columns(units: _Units) -> UnitRanks:
+    columns = {name: np.array(getattr(units, name), np.int64) for name in _UNIT_COLUMNS}
+    return UnitRanks(**columns, names=units.names)
 
 
 def value_texts(scores: Scores) -> Callable[[int], str]:
@@ -169,6 +204,7 @@ def deserialise_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: s
         turns=questions.turns,
         values=values.reshape(len(by_metric), len(questions.qids)),
         hashes=questions.hashes,
+        units=None if questions.units is None else _as_columns(questions.units),
     )
     labels = [LABELS[code] for code in questions.labels]
     return replace(

@@ -53,7 +53,7 @@ def compared(
         return compare.compare_runs(store, "a", "b", strict=strict)
 
 
-def outcome(found: Comparison) -> tuple[str, str | None, int | None, int | None]:
+def outcome(found: Comparison) -> tuple[str, str | None, object, object]:
     (question,) = found.per_query
     return found.match, question.kind, question.a_hit_rank, question.b_hit_rank
 

@@ -108,6 +108,7 @@ def compare_schema() -> Schema:
         aggregate_b=aggregate,
         deltas={**deltas, "additionalProperties": _DELTA},
         kinds=record(retrieval=_KINDS, answer=_KINDS),
+        k=WHOLE,
         left_out=COUNTS,
         counted=WHOLE,
         causes=listed(of_struct(comparison.Cause, written=True)),

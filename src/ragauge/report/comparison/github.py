@@ -39,7 +39,7 @@ def _text(view: ComparisonView) -> str:
     room = max(0, MOST_ANNOTATIONS - taken)
     lines += worse[:room]
     if len(worse) > room:
-        lines.append(not_annotated(f"{len(worse) - room} more regressions and losses"))
+        lines.append(not_annotated(f"{len(worse) - room} more questions that lost something"))
     headline = sentences.headline(comparison)
     decision = entries.decision(view)
     if decision is not None:

@@ -10,6 +10,7 @@ from ragauge.model import phrases
 from ragauge.model.comparison import (
     KINDS,
     MATCH_LEVELS,
+    WORSE,
     AnswerChange,
     Comparison,
     ComparisonView,
@@ -38,14 +39,18 @@ _RULE = (
     "★ marks a hit that is expected by its id or shares half of the shorter of the two places; a "
     "rank is where the hits so far cover half of what is expected."
 )
-_TONES = {"regression": "bad", "loss": "warn", "win": "good", "draw": "quiet"}
+_TONES = {
+    "regression": "bad", "mixed": "warn", "undecided": "warn", "loss": "warn", "win": "good",
+    "draw": "quiet",
+}  # fmt: skip
 _KIND_MEANINGS = {
-    "regression": "a hits and b misses",
-    "loss": "the rank in b is worse",
-    "win": "b hits and a misses, or its rank is better",
+    "regression": "b finds less of what is expected",
+    "mixed": "b finds as much or more, but lost something",
+    "undecided": "it depends on where in the chunk that gold names the evidence stands",
+    "loss": "b finds the same, further down",
+    "win": "b finds more and lost nothing, or finds the same further up",
     "draw": "no difference",
 }
-_WORSE = ("regression", "loss")
 _LEVEL_TONES = {
     "exact": "good", "doc_span": "good", "quote": "warn", "doc": "warn", "none": "bad"
 }  # fmt: skip
@@ -90,7 +95,7 @@ def comparison_page(view: ComparisonView) -> str:
 
 
 def _is_worse(query: QueryComparison) -> bool:
-    return query.kind in _WORSE or (query.answer is not None and query.answer.kind in _WORSE)
+    return query.kind in WORSE or (query.answer is not None and query.answer.kind in WORSE)
 
 
 def _counts(comparison: Comparison) -> list[tuple[str, int, str]]:

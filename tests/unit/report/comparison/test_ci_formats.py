@@ -127,7 +127,7 @@ def test_ten_warnings_and_how_many_more() -> None:
     """20 regressions and losses each, of retrieval and answers: 80, of which 10 are shown."""
     found = text("github", many(20)).splitlines()
     assert sum(line.startswith("::warning") for line in found) == 10
-    assert found[-2].endswith("70 more regressions and losses")
+    assert found[-2].endswith("70 more questions that lost something")
     assert len(text("github", hostile()).splitlines()) == 4  # a block, two losses, the headline
 
 
@@ -379,17 +379,17 @@ def test_compare_writes_down_what_its_exit_code_says(folder: Folder) -> None:
 
 # --- CSV and Parquet ---
 
-HEADS = ["qid", "turn", "kind", "a_rank", "b_rank", "a_reciprocal", "b_reciprocal", "rungs",
-         "answer_kind", "a_label", "b_label", "a_cause", "b_cause", "refusal", "citations",
-         "note"]  # fmt: skip
+HEADS = ["qid", "turn", "kind", "a_rank", "b_rank", "a_reciprocal", "b_reciprocal", "units",
+         "a_units", "b_units", "lost", "rungs", "answer_kind", "a_label", "b_label",
+         "a_cause", "b_cause", "refusal", "citations", "note"]  # fmt: skip
 
 
 def test_csv_as_a_whole() -> None:
     assert text("csv", SMALL).splitlines() == [
         ",".join(HEADS),
-        "q1,,win,,2,,,exact,,,,,,,,",
-        "q2,,loss,1,3,1.0000,0.3333,,,,,,,,,",
-        "q3,2,regression,1,,,,doc,regression,OK,MISSING,,,,hit → miss,missing in b",
+        "q1,,win,,2,,,,,,,exact,,,,,,,,",
+        "q2,,loss,1,3,1.0000,0.3333,2,2.0000,1.5000,p4#1,,,,,,,,,",
+        "q3,2,regression,1,,,,,,,,doc,regression,OK,MISSING,,,,hit → miss,missing in b",
     ]
 
 

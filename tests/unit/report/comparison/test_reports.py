@@ -115,7 +115,10 @@ SMALL = comparison(
     answer_kinds={"regression": 1, "draw": 2},
     per_query=(
         query("q1", "win", None, 2, rungs=("exact",)),
-        query("q2", "loss", 1, 3, a_reciprocal=1.0, b_reciprocal=1 / 3),
+        query(
+            "q2", "loss", 1, 3, a_reciprocal=1.0, b_reciprocal=1 / 3, units=2, a_units=2.0,
+            b_units=1.5, lost=("p4#1",),
+        ),
         query(
             "q3", "regression", 1, None, note="missing in b", rungs=("doc",), turn=2,
             answer=AnswerChange(
@@ -321,9 +324,10 @@ def test_the_json_as_a_whole() -> None:
             },
         },
         "kinds": {
-            "retrieval": {"regression": 1, "loss": 1, "win": 1, "draw": 0},
-            "answer": {"regression": 1, "loss": 0, "win": 0, "draw": 2},
+            "retrieval": {"regression": 1, "mixed": 0, "loss": 1, "win": 1, "draw": 0},
+            "answer": {"regression": 1, "mixed": 0, "loss": 0, "win": 0, "draw": 2},
         },
+        "k": 10,
         "left_out": {"changed": 2, "only in a": 1},
         "counted": 3,
         "causes": [{"about": "chunker", "key": "size", "a": "512", "b": None}],
@@ -339,17 +343,20 @@ def test_the_json_as_a_whole() -> None:
         "per_query": [
             {
                 "query_id": "q1", "kind": "win", "a_hit_rank": None, "b_hit_rank": 2, "note": None,
-                "turn": None, "a_reciprocal": None, "b_reciprocal": None, "rungs": ["exact"],
+                "turn": None, "a_reciprocal": None, "b_reciprocal": None, "units": None,
+                "a_units": None, "b_units": None, "lost": [], "gained": [], "rungs": ["exact"],
                 "answer": None,
             },
             {
                 "query_id": "q2", "kind": "loss", "a_hit_rank": 1, "b_hit_rank": 3, "note": None,
-                "turn": None, "a_reciprocal": 1.0, "b_reciprocal": 0.3333, "rungs": [],
+                "turn": None, "a_reciprocal": 1.0, "b_reciprocal": 0.3333, "units": 2,
+                "a_units": 2.0, "b_units": 1.5, "lost": ["p4#1"], "gained": [], "rungs": [],
                 "answer": None,
             },
             {
                 "query_id": "q3", "kind": "regression", "a_hit_rank": 1, "b_hit_rank": None,
                 "note": "missing in b", "turn": 2, "a_reciprocal": None, "b_reciprocal": None,
+                "units": None, "a_units": None, "b_units": None, "lost": [], "gained": [],
                 "rungs": ["doc"],
                 "answer": {
                     "kind": "regression", "a_label": "OK", "b_label": "MISSING", "refusal": None,
