@@ -126,8 +126,7 @@ def align(
         inputs_a = read_inputs(a)
         inputs_b = read_inputs(b, inputs_a)
         names_ids = any(item.relevant for item in inputs_b.items)
-        chunking_a, chunking_b = ((run.evidence.chunkers, run.evidence.policies) for run in (a, b))
-        if names_ids and chunking_a != chunking_b:  # the runs themselves say it
+        if names_ids and _chunking(a) != _chunking(b):  # the runs themselves say it
             rescoring.begin()
 
         scoring_a, scoring_b = inputs_a.snapshot.scoring, inputs_b.snapshot.scoring
@@ -211,6 +210,10 @@ def align(
         places=places,
         ids=same.ids(proved=gold.match == "exact"),
     )
+
+
+def _chunking(run: StoredRun) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return run.evidence.chunkers, run.evidence.policies
 
 
 def _skipped_notes(a: Scores, b: Scores) -> list[str]:

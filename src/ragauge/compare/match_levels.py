@@ -33,7 +33,8 @@ from ragauge.model.comparison import MATCH_LEVELS, Match, MatchLevel
 from ragauge.model.evidence import Carries
 from ragauge.model.gold import Anchor, GoldItem, Grain
 from ragauge.quotes import normalised
-from ragauge.scoring.places import ANYWHERE, NOWHERE
+from ragauge.scoring.evidence_pieces import EFFECTIVE_PREFIX
+from ragauge.scoring.places import ANYWHERE, FOREIGN_ID, NOWHERE
 from ragauge.spans import UNITS, Span, of_unit
 from ragauge.text import text_hash
 
@@ -103,7 +104,8 @@ _NOTES = {
         "left out on both sides: no place or quote recognises it in both runs",
     ),
     "unmatched": (
-        "expected piece", "left out on both sides: nothing recognises it in both runs",
+        "expected piece", "not recognised in both runs: a chunk may stand anywhere, a place is "
+        "left out on both sides",
     ),
 }  # fmt: skip
 
@@ -138,6 +140,12 @@ class MatchNotes:
             lines.append(
                 "the runs share no chunk id, and neither says by what chunker: "
                 f"{_many(self.no_common_ids, 'piece')} recognised by place or quote"
+            )
+        if self.unproven:
+            lines.append(
+                f"{_many(self.unproven, 'expected id')} taken for the same chunk in both runs, and "
+                "nothing proves it: record `chunker_version`, `policy_hash` and `doc_hash` with "
+                "the hits, or their spans or texts"
             )
         if self.renamed:
             name_a, name_b = self.renamed[min(self.renamed)]
@@ -458,8 +466,19 @@ class PieceMatcher:
             self.notes.textless += 1
         for clue in clues:
             if clue.doc is not None and both & DOCS:
-                return _match("doc", self.names(clue.doc), name, clue, grain)
+                match = _match("doc", self.names(clue.doc), name, clue, grain)
+                return match if grain == "evidence" else self._with_own_ids(match)
         return None
+
+    def _with_own_ids(self, match: PieceMatch) -> PieceMatch:
+        """A chunk that is looked for by its document: a hit with its id is it in its own run."""
+        anchors = [
+            anchor
+            if anchor is None or home
+            else replace(anchor, id=FOREIGN_ID + (anchor.id or "").removeprefix(EFFECTIVE_PREFIX))
+            for anchor, home in zip(match.anchors, self.same.homes, strict=True)
+        ]
+        return match._replace(anchors=(anchors[0], anchors[1]))
 
     # --- what works in both runs ---
 

@@ -44,7 +44,7 @@ NARROWEST = 1e-9
 
 _BY_PLACE = (
     *("retrieval.precision", "retrieval.precision_at_cutoff", "retrieval.r_precision"),
-    *("retrieval.bpref", "retrieval.judged", "retrieval.unjudged", "retrieval.negative_above"),
+    *("retrieval.judged", "retrieval.unjudged"),
     *("retrieval.span_iou", "retrieval.span_precision", "retrieval.span_recall"),
     *("citation.hit_rate", "citation.hit_rate_answerable", "citation.accuracy"),
     *("citation.precision", "citation.recall", "answer.coverage"),

@@ -491,11 +491,12 @@ class SameDocuments:
 
     @cached_property
     def homes(self) -> tuple[bool, bool]:
-        """Which runs have chunks that gold names; neither, where an id means two things."""
-        if self.reused_id is not None:
-            return False, False
-        homes = [bool(run.evidence.expected) for run in (self.a, self.b)]
-        return homes[0], homes[1]
+        """Which run has the chunks that gold names; neither, where both show such ids.
+
+        The ids of one of them are other chunks then, and nobody says of which.
+        """
+        a, b = (bool(run.evidence.expected) for run in (self.a, self.b))
+        return a and not b, b and not a
 
     def ids(self, *, proved: bool) -> IdFacts:
         """How many ids the runs show and share, and what follows from that."""

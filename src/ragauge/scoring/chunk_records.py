@@ -32,7 +32,10 @@ MOST_OUTCOMES = 10_000
 
 BY_RANKS = frozenset(
     f"retrieval.{name}"
-    for name in ("recall", "recall_all", "hit", "mrr", "ndcg", "map", "group_recall")
+    for name in (
+        *("recall", "recall_all", "hit", "mrr", "ndcg", "map", "group_recall"),
+        *("negative_above", "bpref"),
+    )
 )
 """The metrics that are functions of the ranks of the evidence."""
 
@@ -111,7 +114,7 @@ def _joined(batches: Sequence[Batch]) -> Batch:
     first = batches[0]
     starts = np.cumsum([0, *(batch.size for batch in batches)]).tolist()
     details = {}
-    for name in (PLACE_TABLE, POSSIBLE_TABLE, SIZE_TABLE):
+    for name in (PLACE_TABLE, POSSIBLE_TABLE, SIZE_TABLE, *_READ):
         tables = [
             (start, batch.detail(name)) for start, batch in zip(starts, batches, strict=False)
         ]
@@ -126,6 +129,9 @@ def _joined(batches: Sequence[Batch]) -> Batch:
     }
     return _rebuilt(first, details=details, **columns)
 
+
+_READ = ("negative_rank", "judged_rank")
+"""The tables that these metrics read."""
 
 _BY_RECORD = (
     *("question", "facts", "hit_count", "cited_count", "plain_cited_relevant"),
@@ -410,7 +416,19 @@ def outcome_values(
 
 def _repeated(batch: Batch, source: Ints, ranks: Ints) -> Batch:
     columns = {name: getattr(batch, name)[source] for name in _BY_RECORD}
-    return _rebuilt(batch, details={}, ranks=ranks, **columns)
+    details = {name: _repeated_table(batch.detail(name), source, batch.size) for name in _READ}
+    return _rebuilt(batch, details=details, ranks=ranks, **columns)
+
+
+def _repeated_table(table: Sparse, source: Ints, size: int) -> Sparse:
+    """The entries of records that are repeated."""
+    if not len(table.record):
+        return table
+    counts = np.bincount(table.record, minlength=size)
+    order = np.argsort(table.record, kind="stable")
+    entries = order[spread(starts_of(counts)[source], counts[source])]
+    record = np.repeat(np.arange(len(source), dtype=np.int64), counts[source])
+    return Sparse(record, table.key[entries], table.value[entries])
 
 
 def _values(selected: Selected, batch: Batch) -> Floats:

@@ -166,6 +166,9 @@ ANYWHERE = "\0anywhere"
 NOWHERE = "\0nowhere"
 """The document of a chunk that a run does not have: no hit of it holds its evidence."""
 
+FOREIGN_ID = f"{EFFECTIVE_PREFIX}\0"
+"""What the id of an effective place begins with where a hit with its id may be another chunk."""
+
 _MOST_POSSIBLE = 20
 
 
