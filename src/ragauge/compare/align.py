@@ -33,6 +33,13 @@ from ragauge.compare.follow_map import MapFollower
 from ragauge.compare.match_levels import grain_of
 from ragauge.compare.places import PlaceFindings, placed_runs
 from ragauge.compare.same_documents import SameDocuments
+from ragauge.compare.sampled_pins import (
+    FEWEST_PINS,
+    SampledPins,
+    estimate_from_pins,
+    sampled_pins,
+    widened,
+)
 from ragauge.concurrency import paused_collector
 from ragauge.corpus.diff.map_file import read_map
 from ragauge.corpus.diff.redirects import Redirects
@@ -98,6 +105,18 @@ class Aligned(Struct, frozen=True, kw_only=True):
     ids: IdFacts | None = None
 
 
+class AlignOptions(Struct, frozen=True, kw_only=True):
+    """How two runs are aligned; what each means is said at `align`."""
+
+    overlap: Overlap = "cumulative"
+    strict: bool = False
+    workers: int | None = None
+    profile: str | None = None
+    detailed: bool = False
+    migration: str | os.PathLike[str] | None = None
+    least_evidence: int = LEAST_EVIDENCE
+
+
 @paused_collector()
 def align(
     a: StoredRun,
@@ -118,11 +137,35 @@ def align(
     run a to that of run b, by which places and gold items are followed. `least_evidence` is how
     many bytes the evidence has at least that stands somewhere in a chunk.
     """
-    follower = None if migration is None else MapFollower(Redirects(read_map(migration)))
+    options = AlignOptions(
+        overlap=overlap,
+        strict=strict,
+        workers=workers,
+        profile=profile,
+        detailed=detailed,
+        migration=migration,
+        least_evidence=least_evidence,
+    )
+    aligned, sampled = _aligned(a, b, options)
+    if sampled is None:
+        return aligned
+    wide, _ = _aligned(a, b, replace(options, strict=False, detailed=False), before_pins=True)
+    return _with_estimates(aligned, wide, sampled)
+
+
+def _aligned(
+    a: StoredRun, b: StoredRun, asked: AlignOptions, *, before_pins: bool = False
+) -> tuple[Aligned, SampledPins | None]:
+    """Two runs aligned, and the random sample of questions whose evidence was narrowed, if any.
+
+    `before_pins`: that sample is scored as if its evidence still were whole chunks.
+    """
+    overlap, profile = asked.overlap, asked.profile
+    follower = _follower(asked.migration)
     with ExitStack() as stack:
         # Reading traces back takes longest, and workers do it beside this process: it begins as
         # soon as it is clear that stored values will not do.
-        rescoring = RunRescorer(stack, [(run.store, run.record) for run in (a, b)], workers)
+        rescoring = RunRescorer(stack, [(run.store, run.record) for run in (a, b)], asked.workers)
         inputs_a = read_inputs(a)
         inputs_b = read_inputs(b, inputs_a)
         names_ids = any(item.relevant for item in inputs_b.items)
@@ -133,7 +176,9 @@ def align(
         rules, notes = common_rules(scoring_a, scoring_b)
         run_ids = a.record.run_id, b.record.run_id
         common = common_gold(inputs_a, inputs_b, run_ids, follower)
-        items, excluded = common.items, common.excluded
+        sampled = sampled_pins(common.items)
+        items = list(map(widened, common.items)) if before_pins else common.items
+        excluded = common.excluded
         keys = {(item.qid, item.turn) for item in items}
         other_profile = profile is not None and {scoring_a.profile, scoring_b.profile} != {profile}
         if other_profile:
@@ -145,12 +190,13 @@ def align(
             other_chunker=names_other_chunker(inputs_a.snapshot.system, inputs_b.snapshot.system),
         )
         stored_values_do = (
-            not (excluded or notes or other_profile) and overlap == rules.options.overlap
+            not (excluded or notes or other_profile or before_pins)
+            and overlap == rules.options.overlap
         )
         if not stored_values_do or (names_ids and not same.all_ids_agree):
             rescoring.begin()
         gold = match_items(items, same, follower=follower, earlier=common.earlier)
-        if strict and gold.match != "exact":
+        if asked.strict and gold.match != "exact":
             _refuse(gold, items)
         unmatched = _unmatched(gold, items, run_ids)
         if unmatched:
@@ -166,24 +212,16 @@ def align(
         if scores_a is None or scores_b is None:
             rules = replace(
                 rules,
-                options=replace(rules.options, overlap=overlap, least_evidence=least_evidence),
+                options=replace(
+                    rules.options, overlap=overlap, least_evidence=asked.least_evidence
+                ),
             )
             metrics = tuple(dict.fromkeys((*scoring_b.metrics, *scoring_a.metrics)))
             plan = replace(plan_of(rules, metrics=metrics), intervals=False, slices=False)
-            table = _gold_table(gold.items_a, beside_a, inputs_a, plan)
-            waiting_a = rescoring.score(0, table, plan)
-            of_a = (inputs_a.chunks, beside_a, gold.items_a)
-            if of_a != (inputs_b.chunks, beside_b, gold.items_b):
-                table = _gold_table(gold.items_b, beside_b, inputs_b, plan)
-            waiting_b = rescoring.score(1, table, plan)
             scores_a, scores_b = (
-                replace(
-                    _without_chunks(_with_unit_names(waiting(), effective, inputs.chunks)),
-                    unmatched=len(unmatched),
-                )
-                for waiting, effective, inputs in (
-                    (waiting_a, gold.items_a, inputs_a),
-                    (waiting_b, gold.items_b, inputs_b),
+                replace(scores, unmatched=len(unmatched))
+                for scores in _score_both(
+                    rescoring, gold, (inputs_a, inputs_b), (beside_a, beside_b), plan
                 )
             )
             if not gold.items_a == gold.items_b == tuple(items):
@@ -205,10 +243,53 @@ def align(
         notes=(*field_notes, *notes, *gold.notes, *_skipped_notes(scores_a, scores_b)),
         field_notes=field_notes,
         compared_gold=ComparedGold(items, gold.items_a, gold.items_b, rules, beside_a, beside_b)
-        if detailed
+        if asked.detailed
         else None,
         places=places,
         ids=same.ids(proved=gold.match == "exact"),
+    ), sampled
+
+
+def _score_both(
+    rescoring: RunRescorer,
+    gold: EffectiveGold,
+    inputs: tuple[StoredInputs, StoredInputs],
+    beside: tuple[Sequence[GoldItem], Sequence[GoldItem]],
+    plan: ScoringPlan,
+) -> tuple[Scores, Scores]:
+    """Both runs, scored with their effective gold."""
+    items = gold.items_a, gold.items_b
+    table = _gold_table(items[0], beside[0], inputs[0], plan)
+    waiting_a = rescoring.score(0, table, plan)
+    if (inputs[0].chunks, beside[0], items[0]) != (inputs[1].chunks, beside[1], items[1]):
+        table = _gold_table(items[1], beside[1], inputs[1], plan)
+    waiting_b = rescoring.score(1, table, plan)
+    a, b = (
+        _without_chunks(_with_unit_names(waiting(), effective, run.chunks))
+        for waiting, effective, run in zip((waiting_a, waiting_b), items, inputs, strict=True)
+    )
+    return a, b
+
+
+def _follower(migration: str | os.PathLike[str] | None) -> MapFollower | None:
+    return None if migration is None else MapFollower(Redirects(read_map(migration)))
+
+
+def _with_estimates(aligned: Aligned, wide: Aligned, sampled: SampledPins) -> Aligned:
+    """Runs with what a random sample of pinned questions says of all that were open."""
+    if wide.places is None or aligned.a.ends is None or aligned.b.ends is None:
+        return aligned
+    if not sampled.is_complete:
+        note = (
+            f"{sampled.pinned} of {count(sampled.drawn, 'question')} that were drawn to be pinned "
+            f"are: no estimate (all of them, and {FEWEST_PINS} at least, are needed)"
+        )
+        return replace(aligned, notes=(*aligned.notes, note))
+    estimates = estimate_from_pins((aligned.a, aligned.b), (wide.a, wide.b), wide.places, sampled)
+    return replace(
+        aligned,
+        a=replace(aligned.a, ends=replace(aligned.a.ends, estimates=estimates)),
+        b=replace(aligned.b, ends=replace(aligned.b.ends, estimates=estimates)),
     )
 
 

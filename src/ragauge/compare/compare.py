@@ -123,7 +123,7 @@ def _deltas(aligned: Aligned, pairs: QuestionPairs, gated: frozenset[str]) -> tu
         return plain
     low = metric_deltas.deltas(ends_a.low, ends_b.low, pairs, gated)
     high = metric_deltas.deltas(ends_a.high, ends_b.high, pairs, gated)
-    context = BandContext(aligned.places, ends_a.low, ends_b.low)
+    context = BandContext(aligned.places, ends_a.low, ends_b.low, ends_b.estimates)
     return metric_deltas.corrected(band_deltas(plain, low, high, context))
 
 

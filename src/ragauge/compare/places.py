@@ -28,7 +28,13 @@ from ragauge.model.comparison import (
     Regression,
     rank_text,
 )
-from ragauge.model.scores import PLACE_UNKNOWN, MetricResult, PlaceEnds, Scores
+from ragauge.model.scores import (
+    PLACE_UNKNOWN,
+    MetricResult,
+    PlaceEnds,
+    SampledEstimate,
+    Scores,
+)
 from ragauge.model.unit_ranks import UnitFindings
 from ragauge.scoring.chunk_records import (
     ChunkRecords,
@@ -203,11 +209,15 @@ def band_deltas(
 
 
 class BandContext(Struct, frozen=True):
-    """The findings, and the runs at their low ends, which have a value for every question."""
+    """The findings, and the runs at their low ends, which have a value for every question.
+
+    `estimates` are those of a random sample of pins.
+    """
 
     findings: PlaceFindings
     a: Scores
     b: Scores
+    estimates: Mapping[str, SampledEstimate] = {}
 
 
 def _band_delta(plain: Delta, low: Delta, high: Delta, of: BandContext) -> Delta:
@@ -259,6 +269,7 @@ def _band_delta(plain: Delta, low: Delta, high: Delta, of: BandContext) -> Delta
         test=low.test if any(signs) and len(ps) == 2 else None,
         detectable=None,
         reason=reason if low.reason is None else f"{reason}; {low.reason}",
+        estimate=of.estimates.get(metric),
         open=int(np.count_nonzero(ends[1] - ends[0] > NARROWEST)),
     )
 

@@ -29,7 +29,7 @@ from ragauge.model.field_spellings import (
     HIT_IDS,
     HIT_SECTIONS,
 )
-from ragauge.model.gold import GRAINS, Anchor, ClaimRule, Expect, GoldItem, Grain
+from ragauge.model.gold import GRAINS, Anchor, ClaimRule, Expect, GoldItem, Grain, NarrowedFrom
 from ragauge.spans import Span, spans_in, unit_in
 
 Own = Mapping[str, tuple[str, ...]]
@@ -177,6 +177,27 @@ def _member(value: Any, path: str, unit: str) -> str | Anchor:
         section=pick_as(as_id, value, HIT_SECTIONS, inside=f"{path}."),
         quote=as_text(quote, f"{path}.quote") if quote is not None else None,
         grain=_grain(value, path),
+        narrowed_from=_narrowed_from(value, path, unit),
+    )
+
+
+def _narrowed_from(value: Mapping[str, Any], path: str, unit: str) -> NarrowedFrom | None:
+    """The chunk that an entry was narrowed from, as `gold pin --narrow` writes it."""
+    origin = value.get("narrowed_from")
+    if origin is None:
+        return None
+    where = f"{path}.narrowed_from"
+    if not isinstance(origin, Mapping):
+        raise wrong_type(where, "an object", origin, "leave it as `gold pin --narrow` wrote it")
+    counts = {
+        name: as_int(origin[name], f"{where}.{name}")
+        for name in ("drawn", "of", "seed")
+        if origin.get(name) is not None
+    }
+    return NarrowedFrom(
+        id=pick_as(as_id, origin, HIT_IDS, inside=f"{where}."),
+        spans=spans_in(origin, where, unit=unit),
+        **counts,
     )
 
 

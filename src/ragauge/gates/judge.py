@@ -15,7 +15,7 @@ from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
 from ragauge.gates.drops import GAPS, drop_of
 from ragauge.gates.parse import merge, parse_items, parse_table, profile_gates
-from ragauge.gates.unknown_places import WHY_UNKNOWN, result_of_ends
+from ragauge.gates.unknown_places import WHY_UNKNOWN, estimated_drop, result_of_ends
 from ragauge.gates.waivers import refuse_stray, with_waiver
 from ragauge.metrics.metric import Better
 from ragauge.model.phrases import count
@@ -133,7 +133,14 @@ def _judge_drop(
             _judge_drop(run, gate, before, tolerance, whole_grid=whole_grid)
             for run, before in ((ends.low, baseline.ends.low), (ends.high, baseline.ends.high))
         )
-        return result_of_ends(low, high, ends)
+        result = result_of_ends(low, high, ends)
+        estimate = ends.estimates.get(gate.metric)
+        if result.code != PLACE_UNKNOWN or estimate is None:
+            return result
+        return replace(
+            _judged(gate, *estimated_drop(estimate, gate.better, low.n), "lower"),
+            reason=f"estimated from {estimate.pins} sampled pins",
+        )
     trouble = _doubtful(gate.metric, scores)
     if trouble is not None and baseline is not None:
         return _undefined(gate, 0, trouble, CODES[trouble].title)

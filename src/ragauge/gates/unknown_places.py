@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ragauge.metrics.metric import Better
 from ragauge.model.phrases import count
-from ragauge.model.scores import PLACE_UNKNOWN, PlaceEnds
+from ragauge.model.scores import PLACE_UNKNOWN, PlaceEnds, SampledEstimate
 from ragauge.model.verdict import GateResult
+from ragauge.stats.intervals import Interval
 
 WHY_UNKNOWN = "gold names chunks, and it depends on where in them the evidence stands"
 
@@ -44,3 +46,13 @@ def result_of_ends(low: GateResult, high: GateResult, ends: PlaceEnds) -> GateRe
         reason=why,
         code=PLACE_UNKNOWN,
     )
+
+
+def estimated_drop(
+    estimate: SampledEstimate, better: Better, n: int
+) -> tuple[float, int, Interval]:
+    """How much worse a metric is by a sample of pins, the number of questions, and the interval."""
+    low, high = estimate.interval
+    if better == "lower":
+        return estimate.delta, n, (low, high)
+    return -estimate.delta + 0.0, n, (-high + 0.0, -low + 0.0)

@@ -11,7 +11,7 @@ from ragauge.codes import ExitCode
 from ragauge.metrics.metric import Better
 from ragauge.model.drilldown import Drilldowns
 from ragauge.model.report import ReportFormat
-from ragauge.model.scores import MetricResult
+from ragauge.model.scores import MetricResult, SampledEstimate
 from ragauge.model.verdict import Status, Verdict
 
 SCHEMA = "ragauge.compare/2"
@@ -114,18 +114,6 @@ class ComparedRun(Struct, frozen=True, kw_only=True):
     questions: int = 0
     missing: int = 0
     errored: int = 0
-
-
-class SampledEstimate(Struct, frozen=True, kw_only=True):
-    """A difference that is estimated from a random sample of open questions that were pinned.
-
-    `pins` is how many, `interval` 95 %.
-    """
-
-    delta: float
-    interval: tuple[float, float]
-    pins: int
-    by: str = "sampled pins"
 
 
 class Delta(Struct, frozen=True, kw_only=True):

@@ -14,6 +14,19 @@ Grain = Literal["evidence", "chunk"]
 GRAINS: tuple[Grain, ...] = ("evidence", "chunk")
 
 
+class NarrowedFrom(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The chunk that evidence was narrowed from: its id and place.
+
+    Where its question was drawn at random: one of `drawn` out of `of` open ones, by that seed.
+    """
+
+    spans: tuple[Span, ...]
+    id: str | None = None
+    drawn: int | None = None
+    of: int | None = None
+    seed: int | None = None
+
+
 class Anchor(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Evidence as a place in a document, so that any chunking can be scored against it.
 
@@ -28,6 +41,7 @@ class Anchor(Struct, frozen=True, kw_only=True, omit_defaults=True):
     section: str | None = None
     quote: str | None = None
     grain: Grain | None = None
+    narrowed_from: NarrowedFrom | None = None
 
     @property
     def is_chunk(self) -> bool:

@@ -198,18 +198,32 @@ PLACE_UNKNOWN = "place-unknown"
 """Why there is no number: gold names chunks, and the number depends on where in them."""
 
 
+class SampledEstimate(Struct, frozen=True, kw_only=True):
+    """A difference that is estimated from a random sample of open questions that were pinned.
+
+    `pins` is how many, `interval` 95 %.
+    """
+
+    delta: float
+    interval: tuple[float, float]
+    pins: int
+    by: str = "sampled pins"
+
+
 class PlaceEnds(Struct, frozen=True, kw_only=True):
     """A run that is compared with another, where evidence stands somewhere in a chunk.
 
     low, high   its scores where the difference of each metric is least, and where it is greatest
     unknown     metrics of which nothing can be said, as they depend on more than ranks
     open        by metric, the questions whose difference depends on the place
+    estimates   by metric, its difference as a random sample of pinned questions has it
     """
 
     low: Scores
     high: Scores
     unknown: frozenset[str]
     open: dict[str, int]
+    estimates: dict[str, SampledEstimate] = {}
 
 
 class Scores(Struct, frozen=True, kw_only=True):

@@ -90,6 +90,12 @@ def place_lines(comparison: Comparison) -> list[str]:
         f" · chunk of the gold {gold_bytes} bytes (median), hits of a {hit_a}, of b {hit_b}"
         f" · bytes in the first {comparison.k}: a {top_a}, b {top_b}"
     ]
+    lines += [
+        f"{plain(metric_label(delta.metric))}: {phrases.signed_number(delta.estimate.delta)} "
+        f"({bounds(delta.estimate.interval)}), estimated from {delta.estimate.pins} sampled pins"
+        for delta in comparison.deltas
+        if delta.estimate is not None
+    ]
     if places.unplaced:
         lines.append(
             f"unplaced: {phrases.count(places.unplaced, 'chunk')} known from the gold set alone"
