@@ -317,6 +317,10 @@ no-baseline: a gate on a drop has nothing to compare with
 incomparable: a gate on a drop cannot compare the two runs
     The baseline lacks the metric or the values of its questions, has another version of it, was
     scored with other options, or shares no question with this run.
+place-unknown: gold names chunks, and the answer depends on where in them the evidence stands
+    The two runs have other chunks. At some places of the evidence the gate passes and at others it
+    fails, or a question loses something and does not. `ragauge gold pin --narrow` writes down
+    where the evidence stands; `--open COMPARISON.json` asks for the open questions only.
 incomplete-run: a stored run is not complete
     It was stopped, or is being stored right now. Half a run is never compared or judged: go on with
     `ragauge run --resume`, or store it anew and delete this one.

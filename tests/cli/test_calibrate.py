@@ -7,6 +7,7 @@ import math
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -203,7 +204,7 @@ PLACES = {f"c{number:02}": Chunk("d", (Span(100 * number, 100 * number + 90),), 
           for number in range(12)}  # fmt: skip
 
 
-def placed(number: int, start: int = 0, end: int = 90, **more: str) -> Anchor:
+def placed(number: int, start: int = 0, end: int = 90, **more: Any) -> Anchor:
     return Anchor(doc="d", spans=(Span(100 * number + start, 100 * number + end),), **more)
 
 

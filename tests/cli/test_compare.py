@@ -71,9 +71,8 @@ def test_the_example_of_the_kb_evaluation(runs: Folder) -> None:
     # (1 + 1/4 + 0) / 3 → (1/2 + 1 + 1) / 3
     assert (mrr["a"], mrr["b"], mrr["delta"]) == (0.4167, 0.8333, 0.4167)
     assert found["aggregate_b"]["retrieval.hit@3"]["value"] == 1
-    assert found["kinds"]["retrieval"] == {
-        "regression": 0, "mixed": 0, "loss": 1, "win": 2, "draw": 0,
-    }  # fmt: skip
+    kinds = found["kinds"]["retrieval"]
+    assert {kind: n for kind, n in kinds.items() if n} == {"loss": 1, "win": 2}  # fmt: skip
     kinds = [
         (each["query_id"], each["kind"], each["a_hit_rank"], each["b_hit_rank"], each["note"])
         for each in found["per_query"]
@@ -83,7 +82,7 @@ def test_the_example_of_the_kb_evaluation(runs: Folder) -> None:
         ("q2", "win", 4, 1, "rank 4→1"),
         ("q3", "win", None, 1, "miss→hit"),
     ]
-    assert found["deltas"]["chunker_version_match"] == "exact"
+    assert found["deltas"]["chunker_version_match"] == "unproven"
     assert found["deltas"]["rungs"]["exact"] == 3
 
 
@@ -96,11 +95,11 @@ def test_stored_runs_trace_files_and_scores_files_tell_the_same(runs: Folder) ->
         assert outcome.exit_code == 0
     saved = document(runs, "a.json", "b.json")
     for other in (files, mixed, saved):
-        assert {**other["deltas"], "chunker_version_match": 0, "rungs": 0} == {
-            **stored["deltas"], "chunker_version_match": 0, "rungs": 0,
+        assert {**other["deltas"], "chunker_version_match": 0, "rungs": 0, "ids": 0} == {
+            **stored["deltas"], "chunker_version_match": 0, "rungs": 0, "ids": 0,
         }  # fmt: skip
         assert other["kinds"] == stored["kinds"]
-    assert files["deltas"]["chunker_version_match"] == "exact"
+    assert files["deltas"]["chunker_version_match"] == "unproven"
     assert saved["deltas"]["chunker_version_match"] is None, "scores hold no hits"
     assert "hold no hits" in saved["notes"][0]
 
@@ -243,10 +242,13 @@ def test_strict_chunker_version_refuses(runs: Folder) -> None:
     found = document(runs, "v1", "v2")
     assert found["deltas"]["chunker_version_match"] == "fallback_doc"
     assert found["causes"][0]["about"] == "chunker"
-    assert found["kinds"]["retrieval"]["draw"] == 3
+    assert found["kinds"]["retrieval"]["undecided"] == 3
+    # The source's kind stays, and is not certain: the document may hide a loss.
+    assert {(each["kind"], each["certain"]) for each in found["per_query"]} == {("draw", False)}
     outcome = runs.run("compare", "v1", "v2", "--strict-chunker-version")
     assert (outcome.exit_code, outcome.problems[0].code) == (4, "chunker-mismatch")
-    assert runs.run("compare", "a", "b", "--strict-chunker-version").exit_code == 0
+    outcome = runs.run("compare", "a", "b", "--strict-chunker-version")
+    assert (outcome.exit_code, outcome.problems[0].code) == (4, "chunker-mismatch")  # bare ids
 
 
 def test_a_corrupt_row_is_counted_and_listed_and_not_the_end(runs: Folder) -> None:
@@ -377,7 +379,14 @@ def test_secrets_do_not_reach_the_store(runs: Folder) -> None:
 def test_the_same_from_python(runs: Folder) -> None:
     with opened_store("sqlite:///ragauge.db") as store:
         found = compare_runs(store, "a", "b")
-        assert found.kinds == {"regression": 0, "mixed": 0, "loss": 1, "win": 2, "draw": 0}
+        assert found.kinds == {
+            "regression": 0,
+            "mixed": 0,
+            "undecided": 0,
+            "loss": 1,
+            "win": 2,
+            "draw": 0,
+        }
         keep_run(store, "gold.json", "b.jsonl", run_id="c", system={"api_key": "sk-1234567890abc"})
         changed = compare_runs(store, "b", "c")
         assert {each.kind for each in changed.per_query} == {"draw"}

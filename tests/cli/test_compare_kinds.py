@@ -74,7 +74,7 @@ def test_one_of_two_pieces_lost_everywhere_is_thirty_regressions(runs: Folder, h
     outcome = runs.run("compare", *names, "--fail-on", "regression", "--format", "json")
     assert outcome.exit_code == 1, outcome.err
     found = json.loads(outcome.out)
-    kinds = {"regression": 30, "mixed": 0, "loss": 0, "win": 0, "draw": 0}
+    kinds = {"regression": 30, "mixed": 0, "undecided": 0, "loss": 0, "win": 0, "draw": 0}
     assert found["kinds"]["retrieval"] == kinds
     question = found["per_query"][7]
     assert question["lost"] == ["d7#2"]

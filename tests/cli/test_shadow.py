@@ -375,8 +375,12 @@ def rechunked(prefix: str, version: str, shift: int) -> list[Row]:
 
 
 def test_across_chunkings_both_are_judged_on_common_ground(folder: Folder) -> None:
-    """Chunk b0 lies inside a0: the same text for recall, coverage, citations and ranks."""
-    folder.write("gold.jsonl", CHUNKED_GOLD)
+    """Chunk b0 lies inside a0, and both hold the evidence: the same for every gate."""
+    evidence = [
+        {**row, "relevant": [{"doc": "d", "start": 100 * n + 20, "end": 100 * n + 70}]}
+        for n, row in enumerate(CHUNKED_GOLD)
+    ]
+    folder.write("gold.jsonl", evidence)
     folder.write("live.jsonl", rechunked("a", "v1", 0))
     folder.write("shadow.jsonl", rechunked("b", "v2", 5))
     waived = folder.write(
@@ -384,7 +388,7 @@ def test_across_chunkings_both_are_judged_on_common_ground(folder: Folder) -> No
         """\
 [[waivers]]
 gate = "citation_accuracy"
-reason = "the gold set names no bytes"
+reason = "citations are of whole chunks"
 expires = "2999-01-01"
 """,
     )
@@ -400,6 +404,18 @@ expires = "2999-01-01"
     assert agreement["by"] == "place"
     assert [agreement[name]["value"] for name in ("citations", "rbo")] == [1.0, 1.0]
     assert "the chunkings differ: both runs are judged on common ground" in document["notes"]
+
+
+def test_gold_that_names_chunks_does_not_judge_citations_of_other_chunks(folder: Folder) -> None:
+    """Every place of a0 is found, so recall is known; what an answer cites of it is not."""
+    folder.write("gold.jsonl", CHUNKED_GOLD)
+    folder.write("live.jsonl", rechunked("a", "v1", 0))
+    folder.write("shadow.jsonl", rechunked("b", "v2", 5))
+    files = ("--live", "live.jsonl", "--shadow", "shadow.jsonl", "--gold", "gold.jsonl")
+    code, document = judged(folder, *files)
+    assert (code, document["chunker_version_match"]) == (4, "fallback_doc_span")
+    assert document["deltas"]["retrieval.recall@5"]["shadow"] == 1.0
+    assert "place-unknown" in {block["code"] for block in document["verdict"]["blocks"]}
 
 
 def test_the_markdown_leads_with_the_decision(runs: Folder) -> None:

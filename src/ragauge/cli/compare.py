@@ -94,6 +94,20 @@ if TYPE_CHECKING:
     help="Another run of the system of A, as A is given: --fail-on does not count what the noise "
     "between such runs explains. Repeats. Seeds of one run tell it without this.",
 )
+@click.option(
+    "--accept-open",
+    is_flag=True,
+    help="With --fail-on: pass although it cannot be told of some questions whether they lost "
+    "something, as gold names chunks and not the evidence in them (else exit 4).",
+)
+@click.option(
+    "--least-evidence",
+    type=click.IntRange(2, 100_000),
+    default=40,
+    show_default=True,
+    metavar="BYTES",
+    help="The shortest evidence that may stand in a chunk that gold names.",
+)
 @options([*GATE_OPTIONS, STORE_OPTION])
 @COMPARISON_FORMAT_OPTION
 @options(OUTPUT_OPTIONS)
@@ -300,7 +314,7 @@ def _refuse_without_ranks(aligned: Aligned) -> None:
 
 
 def _undecided(comparison: Comparison, unread: Sequence[str], asked: CommandOptions) -> str | None:
-    """Why --fail-on cannot be judged: questions were left out that nothing recognises.
+    """Why --fail-on cannot be judged: of some questions nobody can say what became of them.
 
     Or nothing is expected of most of them, and the files have fields that nothing reads: evidence
     under a name that is misspelt would make every question a draw.
@@ -316,16 +330,23 @@ def _undecided(comparison: Comparison, unread: Sequence[str], asked: CommandOpti
             f"only {judged} of {count(questions, 'question')} expect any evidence, and "
             f"{unread[0]}; name fields that nothing needs in [fields] ignore"
         )
-    if asked.allow_missing:
-        return None
+    reasons = []
     left = comparison.left_out.get(UNMATCHED, 0)
-    if not left:
-        return None
-    verb = "is" if left == 1 else "are"
-    return (
-        f"{count(left, 'question')} {verb} recognised by nothing in both runs; --allow-missing "
-        "judges without them"
-    )
+    if left and not asked.allow_missing:
+        verb = "is" if left == 1 else "are"
+        reasons.append(
+            f"{count(left, 'question')} {verb} recognised by nothing in both runs; --allow-missing "
+            "judges without them"
+        )
+    is_open = 0 if comparison.places is None else comparison.places.regression_open
+    if is_open and not asked.accept_open:
+        verb = "is" if is_open == 1 else "are"
+        reasons.append(
+            f"{count(is_open, 'question')} {verb} open (place-unknown): gold names chunks, and "
+            "they may have lost something or not; `ragauge gold pin --narrow` decides, "
+            "--accept-open judges without them"
+        )
+    return "; ".join(reasons) or None
 
 
 def _aligned(
@@ -343,6 +364,7 @@ def _aligned(
             workers=asked.workers,
             detailed=detailed,
             migration=asked.migration,
+            least_evidence=asked.least_evidence,
         )
         return aligned, compare.describe_run(one), compare.describe_run(other)
     if asked.strict or asked.overlap != "cumulative" or asked.migration or asked.corpora:
@@ -364,6 +386,11 @@ def _repeated(
 
     if isinstance(repeat, common_gold.StoredRun) and isinstance(other, common_gold.StoredRun):
         return align.align(
-            repeat, other, overlap=asked.overlap, workers=asked.workers, migration=asked.migration
+            repeat,
+            other,
+            overlap=asked.overlap,
+            workers=asked.workers,
+            migration=asked.migration,
+            least_evidence=asked.least_evidence,
         ).a
     return compare.align_scores(repeat, other).a

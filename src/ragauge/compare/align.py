@@ -28,21 +28,32 @@ from ragauge.compare.common_gold import (
     documents_of,
     read_inputs,
 )
-from ragauge.compare.effective_gold import EffectiveGold, match_items
+from ragauge.compare.config_causes import names_other_chunker
+from ragauge.compare.effective_gold import EffectiveGold, expected_pieces, match_items
 from ragauge.compare.follow_map import MapFollower
+from ragauge.compare.match_levels import grain_of
+from ragauge.compare.places import PlaceFindings, placed_runs
 from ragauge.compare.same_documents import SameDocuments
+from ragauge.compare.sampled_pins import (
+    FEWEST_PINS,
+    SampledPins,
+    estimate_from_pins,
+    sampled_pins,
+    widened,
+)
 from ragauge.concurrency import paused_collector
 from ragauge.corpus.diff.map_file import read_map
 from ragauge.corpus.diff.redirects import Redirects
 from ragauge.errors import RagaugeError
 from ragauge.model.chunk import Chunks
-from ragauge.model.comparison import MATCH_LEVELS, RANKS, Match, MatchLevel
+from ragauge.model.comparison import MATCH_LEVELS, RANKS, IdFacts, Match, MatchLevel
 from ragauge.model.gold import GoldItem
 from ragauge.model.phrases import count, question_name
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores
 from ragauge.scoring.engines.choose import Engine, side_engines
 from ragauge.scoring.gold_table import GoldTable, gold_table, unique_items
+from ragauge.scoring.places import LEAST_EVIDENCE
 from ragauge.scoring.results import with_unit_names
 from ragauge.scoring.score import score_stored
 from ragauge.scoring.scoring_run import InputFacts, ScoringPlan
@@ -75,7 +86,8 @@ class Aligned(Struct, frozen=True, kw_only=True):
     `compared_gold` is there for who wants to look at questions one by one. `unchanged`: it is
     known that the gold of what is compared did not change. `every_unit`: the ranks of all that is
     expected are known, not only those of the first evidence. `field_notes` are those of `notes`
-    that say which fields of the files are not read.
+    that say which fields of the files are not read. `places` is what is known of questions whose
+    evidence stands somewhere in a chunk, `ids` what the ids of both runs have in common.
     """
 
     a: Scores
@@ -90,6 +102,20 @@ class Aligned(Struct, frozen=True, kw_only=True):
     every_unit: bool = True
     unchanged: bool = True
     field_notes: tuple[str, ...] = ()
+    places: PlaceFindings | None = None
+    ids: IdFacts | None = None
+
+
+class AlignOptions(Struct, frozen=True, kw_only=True):
+    """How two runs are aligned; what each means is said at `align`."""
+
+    overlap: Overlap = "cumulative"
+    strict: bool = False
+    workers: int | None = None
+    profile: str | None = None
+    detailed: bool = False
+    migration: str | os.PathLike[str] | None = None
+    least_evidence: int = LEAST_EVIDENCE
 
 
 @paused_collector()
@@ -103,78 +129,106 @@ def align(
     profile: str | None = None,
     detailed: bool = False,
     migration: str | os.PathLike[str] | None = None,
+    least_evidence: int = LEAST_EVIDENCE,
 ) -> Aligned:
     """Score two stored runs on what they share, each expected item matched by one level in both.
 
     With a `profile`, both are scored by it, whatever they were scored by before. `detailed` keeps
     the items that the questions can be looked at with. `migration` is the map from the corpus of
-    run a to that of run b, by which places and gold items are followed.
+    run a to that of run b, by which places and gold items are followed. `least_evidence` is how
+    many bytes the evidence has at least that stands somewhere in a chunk.
     """
-    follower = None if migration is None else MapFollower(Redirects(read_map(migration)))
+    options = AlignOptions(
+        overlap=overlap,
+        strict=strict,
+        workers=workers,
+        profile=profile,
+        detailed=detailed,
+        migration=migration,
+        least_evidence=least_evidence,
+    )
+    aligned, sampled = _aligned(a, b, options)
+    if sampled is None:
+        return aligned
+    wide, _ = _aligned(a, b, replace(options, strict=False, detailed=False), before_pins=True)
+    return _with_estimates(aligned, wide, sampled)
+
+
+def _aligned(
+    a: StoredRun, b: StoredRun, asked: AlignOptions, *, before_pins: bool = False
+) -> tuple[Aligned, SampledPins | None]:
+    """Two runs aligned, and the random sample of questions whose evidence was narrowed, if any.
+
+    `before_pins`: that sample is scored as if its evidence still were whole chunks.
+    """
+    overlap, profile = asked.overlap, asked.profile
+    follower = _follower(asked.migration)
     with ExitStack() as stack:
         # Reading traces back takes longest, and workers do it beside this process: it begins as
         # soon as it is clear that stored values will not do.
-        rescoring = RunRescorer(stack, [(run.store, run.record) for run in (a, b)], workers)
+        rescoring = RunRescorer(stack, [(run.store, run.record) for run in (a, b)], asked.workers)
         inputs_a = read_inputs(a)
         inputs_b = read_inputs(b, inputs_a)
         names_ids = any(item.relevant for item in inputs_b.items)
-        chunking_a, chunking_b = ((run.evidence.chunkers, run.evidence.policies) for run in (a, b))
-        if names_ids and chunking_a != chunking_b:  # the runs themselves say it
+        if names_ids and _chunking(a) != _chunking(b):  # the runs themselves say it
             rescoring.begin()
 
         scoring_a, scoring_b = inputs_a.snapshot.scoring, inputs_b.snapshot.scoring
         rules, notes = common_rules(scoring_a, scoring_b)
         run_ids = a.record.run_id, b.record.run_id
         common = common_gold(inputs_a, inputs_b, run_ids, follower)
-        items, excluded = common.items, common.excluded
+        sampled = sampled_pins(common.items)
+        items = list(map(widened, common.items)) if before_pins else common.items
+        excluded = common.excluded
         keys = {(item.qid, item.turn) for item in items}
         other_profile = profile is not None and {scoring_a.profile, scoring_b.profile} != {profile}
         if other_profile:
             rules, notes = rules_under(rules, profile), []
 
-        same = SameDocuments(documents_of(a, inputs_a, keys), documents_of(b, inputs_b, keys))
+        same = SameDocuments(
+            documents_of(a, inputs_a, keys),
+            documents_of(b, inputs_b, keys),
+            other_chunker=names_other_chunker(inputs_a.snapshot.system, inputs_b.snapshot.system),
+        )
         stored_values_do = (
-            not (excluded or notes or other_profile) and overlap == rules.options.overlap
+            not (excluded or notes or other_profile or before_pins)
+            and overlap == rules.options.overlap
         )
         if not stored_values_do or (names_ids and not same.all_ids_agree):
             rescoring.begin()
         gold = match_items(items, same, follower=follower, earlier=common.earlier)
-        if strict and gold.match != "exact":
+        if asked.strict and gold.match != "exact":
             _refuse(gold, items)
         unmatched = _unmatched(gold, items, run_ids)
         if unmatched:
             notes = [*notes, _unmatched_note(items, unmatched)]
             excluded = {**excluded, UNMATCHED: len(unmatched)}
             items, gold = _without(items, gold, unmatched)
-            keys = {(item.qid, item.turn) for item in items}
 
-        scores_a = scores_b = None
+        scores_a = scores_b = places = None
         if stored_values_do and not unmatched and gold.items_a == gold.items_b == tuple(items):
             scores_a, scores_b = _stored_scores(a), _stored_scores(b)
+        keys = {(item.qid, item.turn) for item in items}
         beside_a, beside_b = inputs_a.items_beside(keys), inputs_b.items_beside(keys)
         if scores_a is None or scores_b is None:
-            rules = replace(rules, options=replace(rules.options, overlap=overlap))
+            rules = replace(
+                rules,
+                options=replace(
+                    rules.options, overlap=overlap, least_evidence=asked.least_evidence
+                ),
+            )
             metrics = tuple(dict.fromkeys((*scoring_b.metrics, *scoring_a.metrics)))
             plan = replace(plan_of(rules, metrics=metrics), intervals=False, slices=False)
-            table = _gold_table(gold.items_a, beside_a, inputs_a, plan)
-            waiting_a = rescoring.score(0, table, plan)
-            of_a = (inputs_a.chunks, beside_a, gold.items_a)
-            if of_a != (inputs_b.chunks, beside_b, gold.items_b):
-                table = _gold_table(gold.items_b, beside_b, inputs_b, plan)
-            waiting_b = rescoring.score(1, table, plan)
             scores_a, scores_b = (
-                replace(
-                    _without_chunks(_with_unit_names(waiting(), effective, inputs.chunks)),
-                    unmatched=len(unmatched),
-                )
-                for waiting, effective, inputs in (
-                    (waiting_a, gold.items_a, inputs_a),
-                    (waiting_b, gold.items_b, inputs_b),
+                replace(scores, unmatched=len(unmatched))
+                for scores in _score_both(
+                    rescoring, gold, (inputs_a, inputs_b), (beside_a, beside_b), plan
                 )
             )
             if not gold.items_a == gold.items_b == tuple(items):
                 # What was matched by other means than places needs none.
                 scores_a, scores_b = map(_without_placing_block, (scores_a, scores_b))
+            scores_a, scores_b, places = placed_runs(scores_a, scores_b, plan.selected)
     field_notes = _field_notes(
         (a.record.run_id, inputs_a.snapshot.inputs), (b.record.run_id, inputs_b.snapshot.inputs)
     )
@@ -190,9 +244,58 @@ def align(
         notes=(*field_notes, *notes, *gold.notes, *_skipped_notes(scores_a, scores_b)),
         field_notes=field_notes,
         compared_gold=ComparedGold(items, gold.items_a, gold.items_b, rules, beside_a, beside_b)
-        if detailed
+        if asked.detailed
         else None,
+        places=places,
+        ids=same.ids(proved=gold.match == "exact"),
+    ), sampled
+
+
+def _score_both(
+    rescoring: RunRescorer,
+    gold: EffectiveGold,
+    inputs: tuple[StoredInputs, StoredInputs],
+    beside: tuple[Sequence[GoldItem], Sequence[GoldItem]],
+    plan: ScoringPlan,
+) -> tuple[Scores, Scores]:
+    """Both runs, scored with their effective gold."""
+    items = gold.items_a, gold.items_b
+    table = _gold_table(items[0], beside[0], inputs[0], plan)
+    waiting_a = rescoring.score(0, table, plan)
+    if (inputs[0].chunks, beside[0], items[0]) != (inputs[1].chunks, beside[1], items[1]):
+        table = _gold_table(items[1], beside[1], inputs[1], plan)
+    waiting_b = rescoring.score(1, table, plan)
+    a, b = (
+        _without_chunks(_with_unit_names(waiting(), effective, run.chunks))
+        for waiting, effective, run in zip((waiting_a, waiting_b), items, inputs, strict=True)
     )
+    return a, b
+
+
+def _follower(migration: str | os.PathLike[str] | None) -> MapFollower | None:
+    return None if migration is None else MapFollower(Redirects(read_map(migration)))
+
+
+def _with_estimates(aligned: Aligned, wide: Aligned, sampled: SampledPins) -> Aligned:
+    """Runs with what a random sample of pinned questions says of all that were open."""
+    if wide.places is None or aligned.a.ends is None or aligned.b.ends is None:
+        return aligned
+    if not sampled.is_complete:
+        note = (
+            f"{sampled.pinned} of {count(sampled.drawn, 'question')} that were drawn to be pinned "
+            f"are: no estimate (all of them, and {FEWEST_PINS} at least, are needed)"
+        )
+        return replace(aligned, notes=(*aligned.notes, note))
+    estimates = estimate_from_pins((aligned.a, aligned.b), (wide.a, wide.b), wide.places, sampled)
+    return replace(
+        aligned,
+        a=replace(aligned.a, ends=replace(aligned.a.ends, estimates=estimates)),
+        b=replace(aligned.b, ends=replace(aligned.b.ends, estimates=estimates)),
+    )
+
+
+def _chunking(run: StoredRun) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return run.evidence.chunkers, run.evidence.policies
 
 
 def _gone(before: StoredInputs, common: CommonGold) -> tuple[str, ...]:
@@ -230,14 +333,20 @@ def _unmatched(
 
     If that is so of all that expect something, there is nothing to compare.
     """
-    unmatched = frozenset(
+    nothing = frozenset(
         place for place, levels in enumerate(gold.levels) if levels and set(levels) == {"none"}
     )
-    if unmatched and len(unmatched) == sum(map(bool, gold.levels)):
+    # A chunk of which nothing is known is open, and its question stays; a place is not.
+    unmatched = frozenset(
+        place
+        for place in nothing
+        if all(grain_of(piece) == "evidence" for piece in expected_pieces(items[place]))
+    )
+    if nothing and len(nothing) == sum(map(bool, gold.levels)):
         raise RagaugeError.of(
             "incomparable",
             f"nothing that is expected is recognised in both {run_ids[0]} and {run_ids[1]}: "
-            f"{some([items[place].qid for place in sorted(unmatched)])}",
+            f"{some([items[place].qid for place in sorted(nothing)])}",
             hint="the chunks differ: say where they lie (hits with `doc` and `offsets` or `text`, "
             "or --chunks-a and --chunks-b), or pin the gold set to places with `gold pin`",
         )
@@ -273,6 +382,14 @@ def _refuse(gold: EffectiveGold, items: Sequence[GoldItem]) -> None:
         for item, levels in zip(items, gold.levels, strict=True)
         if any(level != "exact" for level in levels)
     ]
+    if gold.match == "unproven":
+        raise RagaugeError.of(
+            "chunker-mismatch",
+            f"nothing proves that {count(gold.unproven, 'expected chunk id')} of both runs "
+            f"{'means' if gold.unproven == 1 else 'mean'} the same chunk",
+            hint="record `chunker_version`, `policy_hash` and `doc_hash` with the hits, or their "
+            "spans or texts; or leave out --strict-chunker-version",
+        )
     if qids:
         raise RagaugeError.of(
             "chunker-mismatch",

@@ -11,12 +11,20 @@ from ragauge.compare import metric_deltas, question_changes
 from ragauge.compare.align import Aligned, Overlap, align
 from ragauge.compare.common_gold import StoredRun
 from ragauge.compare.config_causes import cause_note, causes
+from ragauge.compare.metric_deltas import QuestionPairs
+from ragauge.compare.places import (
+    BandContext,
+    ChangeContext,
+    band_deltas,
+    place_counts,
+    with_places,
+)
 from ragauge.compare.question_changes import Judging
 from ragauge.concurrency import paused_collector
 from ragauge.errors import RagaugeError
 from ragauge.gates.drops import common_questions
 from ragauge.gates.judge import Tolerance, standing_blocks
-from ragauge.model.comparison import DEFAULT_K, Cause, ComparedRun, Comparison
+from ragauge.model.comparison import DEFAULT_K, Cause, ComparedRun, Comparison, Delta
 from ragauge.model.run import Store
 from ragauge.model.scores import MetricResult, PerQuestion, Scores
 from ragauge.model.verdict import Verdict, VerdictBlock
@@ -57,12 +65,18 @@ def compare(
         )
     all_causes = causes(*config)
     with ThreadPoolExecutor(1) as thread:  # arrays are drawn and summed beside the words
-        computing = thread.submit(metric_deltas.deltas, scores_a, scores_b, pairs, frozenset(gated))
+        computing = thread.submit(_deltas, aligned, pairs, frozenset(gated))
         why = cause_note(_of_changes(all_causes, aligned))
         judging = Judging(kind_cutoff(gated), tolerance, why)
         changes = question_changes.questions(
             scores_a, scores_b, pairs, levels=aligned.levels, judging=judging
         )
+        changes = tuple(map(question_changes.with_regression, changes))
+        places = None
+        if aligned.places is not None:
+            changes = with_places(changes, aligned.places, _change_context(aligned, pairs, judging))
+            least = scores_a.options.least_evidence
+            places = place_counts(changes, aligned.places, k=judging.k, least=least)
         deltas = computing.result()
     return Comparison(
         run_a=_counted(a, scores_a, pairs.mine.tolist()),
@@ -72,7 +86,7 @@ def compare(
         aggregate_a=_aggregate(scores_a),
         aggregate_b=_aggregate(scores_b),
         deltas=deltas,
-        kinds=question_changes.counts([change.kind for change in changes]),
+        kinds=question_changes.counts([change.certain_kind for change in changes]),
         answer_kinds=question_changes.counts(
             [change.answer.kind if change.answer is not None else None for change in changes]
         ),
@@ -84,7 +98,33 @@ def compare(
         verdict=verdict,
         ranked=aligned.ranked,
         k=judging.k,
+        ids=aligned.ids,
+        places=places,
     )
+
+
+def _change_context(aligned: Aligned, pairs: QuestionPairs, judging: Judging) -> ChangeContext:
+    values = aligned.a.per_question
+    units = None if values is None else values.units
+    return ChangeContext(
+        k=judging.k,
+        tolerance=judging.tolerance,
+        pairs=pairs,
+        names=() if units is None else units.names,
+        by_source=aligned.b.profile == "kb",
+    )
+
+
+def _deltas(aligned: Aligned, pairs: QuestionPairs, gated: frozenset[str]) -> tuple[Delta, ...]:
+    """The difference of each metric; where places are unknown, from both ends."""
+    plain = metric_deltas.deltas(aligned.a, aligned.b, pairs, gated)
+    ends_a, ends_b = aligned.a.ends, aligned.b.ends
+    if aligned.places is None or ends_a is None or ends_b is None:
+        return plain
+    low = metric_deltas.deltas(ends_a.low, ends_b.low, pairs, gated)
+    high = metric_deltas.deltas(ends_a.high, ends_b.high, pairs, gated)
+    context = BandContext(aligned.places, ends_a.low, ends_b.low, ends_b.estimates)
+    return metric_deltas.corrected(band_deltas(plain, low, high, context), aligned.b)
 
 
 def kind_cutoff(gated: Sequence[str]) -> int:

@@ -152,3 +152,22 @@ def _bare(text: str | None) -> str:
     if text.startswith(('"', "…")):
         bare = bare.removesuffix('"')
     return bare or '""'
+
+
+_CHUNKERS = frozenset(
+    (
+        "chunker", "chunker_name", "chunker_version", "chunking", "chunk_size", "chunk_overlap",
+        "policy_hash", "splitter", "text_splitter",
+    )
+)  # fmt: skip
+"""Names, at any depth, of what decides how documents are cut."""
+
+
+def names_other_chunker(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether two configurations say that documents were cut in two ways; both must say it."""
+    ours, theirs = _flat(a), _flat(b)
+    return any(
+        ours[path] != theirs[path]
+        for path in ours.keys() & theirs.keys()
+        if not _CHUNKERS.isdisjoint(name.lower() for name in path)
+    )

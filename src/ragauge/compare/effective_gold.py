@@ -40,6 +40,7 @@ class EffectiveGold(Struct, frozen=True, kw_only=True):
     levels             for each item, the match levels of its expected pieces
     items_a, items_b   the effective items; the very same objects where nothing falls back
     counts             how many pieces have each level
+    unproven           how many of those that are exact are so by ids that nothing proves
     """
 
     levels: tuple[tuple[MatchLevel, ...], ...]
@@ -48,6 +49,7 @@ class EffectiveGold(Struct, frozen=True, kw_only=True):
     counts: dict[MatchLevel, int]
     match: Match
     notes: tuple[str, ...]
+    unproven: int = 0
 
 
 class _MatchedItem(NamedTuple):
@@ -82,6 +84,8 @@ def match_items(
             levels, item_a, item_b = _levels_of_moved(old, item), old, item
         elif all_exact and not item.relevant_docs:
             levels, item_a, item_b = (_EXACT,) * len(pieces), item, item
+            for piece in pieces:
+                matcher.count_unproven(piece, matcher.clues(piece, item))
         else:
             # Even where all chunk ids agree, documents may have other names in the other run, or
             # its hits may name none.
@@ -99,7 +103,8 @@ def match_items(
         items_a=tuple(items_a),
         items_b=tuple(items_b),
         counts=counts,
-        match=match_of(counts),
+        match=match_of(counts, unproven=matcher.notes.unproven),
+        unproven=matcher.notes.unproven,
         notes=(*map_notes, *matcher.notes.lines(same.reused_id, counts["none"])),
     )
 

@@ -52,7 +52,10 @@ class FailOn(Struct, frozen=True):
 
 def _worst(query: QueryComparison, kinds: Sequence[Kind]) -> Kind | None:
     """The first of these kinds that a question is of, in retrieval or in its answer."""
-    own = query.kind, None if query.answer is None else query.answer.kind
+    # It may lose something at every place, and be a regression only at some of them.
+    is_sure = query.regression == "yes" and "regression" in query.possible
+    kind = "regression" if is_sure and not query.certain else query.kind
+    own = kind, None if query.answer is None else query.answer.kind
     return next((kind for kind in kinds if kind in own), None)
 
 

@@ -31,8 +31,10 @@ from ragauge.ids import doc_of, split_section
 from ragauge.model.chunk import Chunk
 from ragauge.model.comparison import MATCH_LEVELS, Match, MatchLevel
 from ragauge.model.evidence import Carries
-from ragauge.model.gold import Anchor, GoldItem
+from ragauge.model.gold import Anchor, GoldItem, Grain
 from ragauge.quotes import normalised
+from ragauge.scoring.evidence_pieces import EFFECTIVE_PREFIX
+from ragauge.scoring.places import ANYWHERE, FOREIGN_ID, NOWHERE
 from ragauge.spans import UNITS, Span, of_unit
 from ragauge.text import text_hash
 
@@ -102,7 +104,8 @@ _NOTES = {
         "left out on both sides: no place or quote recognises it in both runs",
     ),
     "unmatched": (
-        "expected piece", "left out on both sides: nothing recognises it in both runs",
+        "expected piece", "not recognised in both runs: a chunk may stand anywhere, a place is "
+        "left out on both sides",
     ),
 }  # fmt: skip
 
@@ -117,11 +120,12 @@ class MatchNotes:
     no_common_ids  pieces whose ids are not believed, because the runs share no id
     textless       pieces of changed documents that only texts could find, and there are none
     negatives      hard negatives that cannot be recognised in both runs
+    unproven       pieces whose ids are used although nothing proves that they are the same chunks
     """
 
     def __init__(self) -> None:
         self.rewritten = self.anywhere = self.unplaced = 0
-        self.no_common_ids = self.textless = self.negatives = 0
+        self.no_common_ids = self.textless = self.negatives = self.unproven = 0
         self.renamed: dict[str, tuple[str, str]] = {}
 
     def lines(self, reused_id: str | None, unmatched: int) -> list[str]:
@@ -136,6 +140,12 @@ class MatchNotes:
             lines.append(
                 "the runs share no chunk id, and neither says by what chunker: "
                 f"{_many(self.no_common_ids, 'piece')} recognised by place or quote"
+            )
+        if self.unproven:
+            lines.append(
+                f"{_many(self.unproven, 'expected id')} taken for the same chunk in both runs, and "
+                "nothing proves it: record `chunker_version`, `policy_hash` and `doc_hash` with "
+                "the hits, or their spans or texts"
             )
         if self.renamed:
             name_a, name_b = self.renamed[min(self.renamed)]
@@ -248,6 +258,7 @@ class PieceMatcher:
                 doubtful.append(place)
                 all_clues.append(clues)
             else:
+                self.count_unproven(piece, clues)
                 all_clues.append(None)
         if not any(all_clues):
             return all_clues, None
@@ -264,10 +275,21 @@ class PieceMatcher:
                 break
             doubtful = [place for place in doubtful if place not in stuck]
             for place in stuck:
+                self.count_unproven(pieces[place], all_clues[place] or ())
                 all_clues[place] = None
             unit = self._unit(item, pieces, all_clues, both) if any(all_clues) else None
         self.notes.no_common_ids += len(doubtful)
         return all_clues, unit
+
+    def count_unproven(self, piece: Piece, clues: Sequence[Clue]) -> None:
+        """Note an id that is used, and that nothing proves to be the same chunk in both runs."""
+        if grain_of(piece) == "evidence":
+            return
+        chunk_id = piece if isinstance(piece, str) else piece.id
+        if chunk_id is not None and self.same.same_chunk(chunk_id):
+            return
+        docs = {clue.doc for clue in clues if clue.doc is not None}
+        self.notes.unproven += not (docs and all(map(self.same.proves_ids, docs)))
 
     def _is_exact(self, piece: Piece, clues: Sequence[Clue], carried: tuple[int, int]) -> bool:
         """Whether an id means the same in both runs, so far as they tell."""
@@ -275,11 +297,14 @@ class PieceMatcher:
         if isinstance(piece, Anchor):
             if follower is not None and follower.changes(piece.doc):
                 return False
-            return same.trusts_ids(piece.doc) and piece.id not in same.contradicted
+            trusted = same.trusts_ids(piece.doc) and piece.id not in same.contradicted
+            return trusted and not same.refuted and not same.is_recut(piece.doc)
         if piece in same.contradicted:
             return False
         if follower is not None and follower.renames(piece):
             return False
+        if same.refuted or any(same.is_recut(clue.doc) for clue in clues):
+            return same.same_chunk(piece)
         for clue in clues:
             if not same.trusts_ids(clue.doc):
                 # Another chunker may still have cut this very chunk alike.
@@ -306,7 +331,7 @@ class PieceMatcher:
         That is what a new chunking looks like, and also what two small runs of one chunking may
         look like.
         """
-        if not self.same.no_common_ids:
+        if not self.same.no_common_ids or self.same.refuted:
             return False
         if isinstance(piece, Anchor):
             return self.same.doubts_ids(piece.doc)
@@ -329,24 +354,39 @@ class PieceMatcher:
         `name` is what the piece is called in effective gold, `both` the bits that the hits of both
         runs carry. Without `whole_document` only the very passage will do.
         """
+        grain = grain_of(piece)
         return (
-            self._by_span(name, clues, both, unit)
+            self._by_span(name, clues, both, unit, grain)
             or self._by_map(piece, name, clues, both, unit)
-            or self._by_quote(name, clues, both)
-            or self._by_text_hash(name, clues, both, unit)
-            or (self._by_document(name, clues, both) if whole_document else None)
-            or _NO_MATCH
+            or self._by_quote(name, clues, both, grain)
+            or self._by_text_hash(name, clues, both, unit, grain)
+            or (self._by_document(name, clues, both, grain) if whole_document else None)
+            or (self._by_nothing(name) if whole_document and grain == "chunk" else _NO_MATCH)
         )
 
     def _by_span(
-        self, name: str, clues: Sequence[Clue], both: int, unit: str | None
+        self, name: str, clues: Sequence[Clue], both: int, unit: str | None, grain: Grain
     ) -> PieceMatch | None:
         """By a place of the same text, in what each run calls the document."""
         for clue in clues:
             if self.spans_work(clue, both, unit):
                 assert clue.doc is not None
-                return _match("doc_span", self.names(clue.doc), name, clue, spans=clue.spans)
+                names = self.names(clue.doc)
+                text = clue.quote if grain == "chunk" else None
+                return _match("doc_span", names, name, clue, grain, spans=clue.spans, quote=text)
         return None
+
+    def _by_nothing(self, name: str) -> PieceMatch:
+        """A chunk that is known from gold alone: not found by the run whose chunks gold names.
+
+        The other run may have found its evidence by any hit; so may both, where gold names the
+        chunks of neither.
+        """
+        anchor_a, anchor_b = (
+            Anchor(doc=NOWHERE if home else ANYWHERE, spans=(), id=name, grain="chunk")
+            for home in self.same.homes
+        )
+        return PieceMatch("none", (anchor_a, anchor_b))
 
     def _by_map(
         self, piece: Piece, name: str, clues: Sequence[Clue], both: int, unit: str | None
@@ -360,7 +400,13 @@ class PieceMatcher:
                 self.follower.followed += 1
                 known = self.same.a.find(clue.doc)
                 doc = clue.doc if known is None else known.name
-                old = Anchor(doc=doc, spans=clue.spans, id=name, section=clue.section)
+                old = Anchor(
+                    doc=doc,
+                    spans=clue.spans,
+                    id=name,
+                    section=clue.section,
+                    grain=grain_of(piece),
+                )
                 new = replace(old, doc=new_place[0], spans=new_place[1])
                 return PieceMatch("doc_span", (old, new))
         blocks = self.follower.by_id(piece, self.same) if isinstance(piece, str) else None
@@ -369,7 +415,9 @@ class PieceMatcher:
         self.follower.followed += 1
         return PieceMatch("exact", blocks)
 
-    def _by_quote(self, name: str, clues: Sequence[Clue], both: int) -> PieceMatch | None:
+    def _by_quote(
+        self, name: str, clues: Sequence[Clue], both: int, grain: Grain
+    ) -> PieceMatch | None:
         """By the words of the piece."""
         if not both & TEXTS:
             return None
@@ -382,11 +430,11 @@ class PieceMatcher:
             self.notes.anywhere += "" in docs
             if pair.moved or (all(docs) and pair.names != docs):
                 self.notes.renamed[pair.name] = docs
-            return _match("quote", docs, name, clue, quote=quote)
+            return _match("quote", docs, name, clue, grain, quote=quote)
         return None
 
     def _by_text_hash(
-        self, name: str, clues: Sequence[Clue], both: int, unit: str | None
+        self, name: str, clues: Sequence[Clue], both: int, unit: str | None, grain: Grain
     ) -> PieceMatch | None:
         """By the places of the two listed chunks with the very text, in documents that differ.
 
@@ -396,13 +444,21 @@ class PieceMatcher:
             chunks = self._listed_chunks(clue, both, unit)
             if chunks is not None:
                 anchor_a, anchor_b = (
-                    Anchor(doc=chunk.doc, spans=chunk.spans, id=name, section=clue.section)
+                    Anchor(
+                        doc=chunk.doc,
+                        spans=chunk.spans,
+                        id=name,
+                        section=clue.section,
+                        grain=grain,
+                    )
                     for chunk in chunks
                 )
                 return PieceMatch("quote", (anchor_a, anchor_b))
         return None
 
-    def _by_document(self, name: str, clues: Sequence[Clue], both: int) -> PieceMatch | None:
+    def _by_document(
+        self, name: str, clues: Sequence[Clue], both: int, grain: Grain
+    ) -> PieceMatch | None:
         """By the document as a whole; why the passage cannot be looked for is counted."""
         if both & TEXTS:
             self.notes.rewritten += any(normalised(clue.quote or "") for clue in clues)
@@ -410,8 +466,19 @@ class PieceMatcher:
             self.notes.textless += 1
         for clue in clues:
             if clue.doc is not None and both & DOCS:
-                return _match("doc", self.names(clue.doc), name, clue)
+                match = _match("doc", self.names(clue.doc), name, clue, grain)
+                return match if grain == "evidence" else self._with_own_ids(match)
         return None
+
+    def _with_own_ids(self, match: PieceMatch) -> PieceMatch:
+        """A chunk that is looked for by its document: a hit with its id is it in its own run."""
+        anchors = [
+            anchor
+            if anchor is None or home
+            else replace(anchor, id=FOREIGN_ID + (anchor.id or "").removeprefix(EFFECTIVE_PREFIX))
+            for anchor, home in zip(match.anchors, self.same.homes, strict=True)
+        ]
+        return match._replace(anchors=(anchors[0], anchors[1]))
 
     # --- what works in both runs ---
 
@@ -531,14 +598,20 @@ def _match(
     docs: tuple[str, str],
     name: str,
     clue: Clue,
+    grain: Grain,
     *,
     spans: tuple[Span, ...] = (),
     quote: str | None = None,
 ) -> PieceMatch:
     """The piece as both runs call it: a place, a quote, or a whole document."""
     doc_a, doc_b = docs
-    anchor = Anchor(doc=doc_a, spans=spans, id=name, section=clue.section, quote=quote)
+    anchor = Anchor(doc=doc_a, spans=spans, id=name, section=clue.section, quote=quote, grain=grain)
     return PieceMatch(level, (anchor, anchor if doc_a == doc_b else replace(anchor, doc=doc_b)))
+
+
+def grain_of(piece: Piece) -> Grain:
+    """Whether a piece is the evidence itself, or a chunk that holds it somewhere."""
+    return "chunk" if isinstance(piece, str) or piece.is_chunk else "evidence"
 
 
 def _merged(clues: Sequence[Clue]) -> Clue:
@@ -556,13 +629,15 @@ def _only_document(item: GoldItem) -> str | None:
     return docs.pop() if len(docs) == 1 else None
 
 
-def match_of(counts: Mapping[MatchLevel, int]) -> Match:
-    """One word for the levels of all expected pieces."""
+def match_of(counts: Mapping[MatchLevel, int], *, unproven: int = 0) -> Match:
+    """One word for the levels of all expected pieces; ids that only meet prove nothing."""
     used = [level for level in MATCH_LEVELS if counts[level]]
     if not used or used == ["none"]:
         return "none"
     if len(used) > 1:
         return "mixed"
+    if used == ["exact"] and unproven:
+        return "unproven"
     matches: dict[MatchLevel, Match] = {
         "exact": "exact",
         "doc_span": "fallback_doc_span",

@@ -116,11 +116,18 @@ def deltas(a: Scores, b: Scores, pairs: QuestionPairs, gated: Set[str]) -> tuple
             by_name[name] = _quantile_delta(column, pairs)
     by_name.update(zip([column.name for column in means], _mean_deltas(means, pairs), strict=True))
     marked = [replace(by_name[name], gated=name in gated) for name in names]
-    family = gated & by_name.keys() or _profile_metrics(b) & by_name.keys() or by_name.keys()
+    return corrected(marked, b)
+
+
+def corrected(marked: Sequence[Delta], b: Scores) -> tuple[Delta, ...]:
+    """Differences with their p-values corrected, over the gated metrics or those of the profile."""
+    names = {delta.metric for delta in marked}
+    gated = {delta.metric for delta in marked if delta.gated}
+    family = gated or _profile_metrics(b) & names or names
     # Metrics alone that decide: a table of sixty that only inform would make every p meaningless.
-    corrected = iter(holm([delta.p for delta in marked if delta.metric in family]))
+    adjusted = iter(holm([delta.p for delta in marked if delta.metric in family]))
     return tuple(
-        replace(delta, p_holm=next(corrected)) if delta.metric in family else delta
+        replace(delta, p_holm=next(adjusted)) if delta.metric in family else delta
         for delta in marked
     )
 

@@ -419,3 +419,11 @@ def _share(slots: _Slots, labels: Sequence[str]) -> float:
 def counts(kinds: Sequence[Kind | None]) -> dict[Kind, int]:
     """How many questions there are of each kind."""
     return {kind: sum(one == kind for one in kinds) for kind in KINDS}
+
+
+def with_regression(change: QueryComparison) -> QueryComparison:
+    """A question of which everything is known: whether it lost something, and its only kind."""
+    if change.kind is None:
+        return change
+    lost = change.kind == "regression" or bool(change.lost)
+    return replace(change, possible=(change.kind,), regression="yes" if lost else "no")

@@ -19,6 +19,7 @@ import numpy as np
 
 from ragauge.metrics.columns import Bools
 from ragauge.model.chunk import Chunk
+from ragauge.model.comparison import IdFacts
 from ragauge.model.evidence import Carries, ChunkFacts, DocFacts, Evidence, SketchRow
 from ragauge.model.payloads import id_number, number_of
 from ragauge.quotes import normalised
@@ -27,6 +28,12 @@ from ragauge.text import text_hash
 
 Content = Literal["same", "differs", "unsure"]
 _ALL = int(Carries.SPANS | Carries.DOCS | Carries.TEXTS)
+
+
+_FEWEST_IDS = 20
+"""Ids that both runs must show before it counts that they share none. The same chunking, asked by
+another retriever, shared at least 43 % of them."""
+_FEWEST_IDS_OF_DOCUMENT = 10
 
 
 class KnownDocument(NamedTuple):
@@ -320,13 +327,19 @@ class SameDocuments:
     contradicted   ids that both runs know and that mean something else in the other run
     reused_id      an id that differs although nothing says that the chunking changed: equal
                    chunker versions cannot be believed then; mostly None
+    other_chunker  the configurations of the runs name two chunkers
     """
 
-    def __init__(self, a: KnownDocuments, b: KnownDocuments) -> None:
+    def __init__(
+        self, a: KnownDocuments, b: KnownDocuments, *, other_chunker: bool = False
+    ) -> None:
         self.a, self.b = a, b
+        self.other_chunker = other_chunker
         # Asked again and again, for every piece of every question.
         self.pair = cache(self._pair)
         self.trusts_ids = cache(self._trusts_ids)
+        self.proves_ids = cache(self._proves_ids)
+        self.is_recut = cache(self._is_recut)
         self.contradicted: set[str] = set()
         self.reused_id: str | None = None
         # In order, so that the notes name the same id every time.
@@ -334,8 +347,11 @@ class SameDocuments:
             self.contradicted.add(chunk_id)
             if self.reused_id is None and not self._explained(chunk_id):
                 self.reused_id = chunk_id
-        if self.reused_id is None:
-            self.reused_id = self._reused_in_sketches()
+        reused_in_sketches = self._reused_in_sketches()
+        if self.reused_id is None and reused_in_sketches:
+            self.reused_id = self._id_of_number(reused_in_sketches[0])
+        unexplained = {id_number(name) for name in self.contradicted if not self._explained(name)}
+        self.reused = len(unexplained.union(reused_in_sketches))
 
     # --- chunk ids ---
 
@@ -346,6 +362,8 @@ class SameDocuments:
             self.reused_id is None
             and not self.contradicted
             and not self.no_common_ids
+            and not self.refuted
+            and not self._recut_documents
             and self._listed_alike()
             and self.trusts_ids(None)
             and all(map(self.trusts_ids, self._unequal_documents()))
@@ -426,6 +444,79 @@ class SameDocuments:
         if not a.chunks.keys().isdisjoint(b.chunks.keys()):
             return False
         return not (a.lists_any(b.sketched_ids) or b.lists_any(a.sketched_ids))
+
+    @cached_property
+    def refuted(self) -> bool:
+        """Whether no id of one run can be a chunk of the other, whatever it is called.
+
+        The configurations name two chunkers, or both runs show many ids and no id is the same. Runs
+        that show few may share none by chance.
+        """
+        few = min(len(self.a.sketched_ids), len(self.b.sketched_ids)) < _FEWEST_IDS
+        return self.other_chunker or (self.no_common_ids and not few)
+
+    @cached_property
+    def _recut_documents(self) -> frozenset[int]:
+        """The documents of which both runs show some ids, and none that is the same."""
+        ids_a, ids_b = (_ids_by_document(run.evidence) for run in (self.a, self.b))
+        return frozenset(
+            doc
+            for doc in ids_a.keys() & ids_b.keys()
+            if min(len(ids_a[doc]), len(ids_b[doc])) >= _FEWEST_IDS_OF_DOCUMENT
+            and ids_a[doc].isdisjoint(ids_b[doc])
+        )
+
+    def _is_recut(self, doc: str | None) -> bool:
+        """Whether a document was cut anew: its ids are all different."""
+        if doc is None or not self._recut_documents:
+            return False
+        return any(number_of(name) in self._recut_documents for name in self.pair(doc).names)
+
+    def _proves_ids(self, doc: str) -> bool:
+        """Whether equal ids in a document are proved to be equal chunks.
+
+        Both runs say that the same chunker cut it by the same policy, and that it is the same text.
+        """
+        pair = self.pair(doc)
+        if pair.a is None or pair.b is None or self.refuted or not self.trusts_ids(doc):
+            return False
+        for one, other in (
+            (pair.a.chunkers, pair.b.chunkers),
+            (pair.a.policies, pair.b.policies),
+            (pair.a.hashes, pair.b.hashes),
+        ):
+            if not one or one != other:
+                return False
+        return True
+
+    @cached_property
+    def homes(self) -> tuple[bool, bool]:
+        """Which run has the chunks that gold names; neither, where both show such ids.
+
+        The ids of one of them are other chunks then, and nobody says of which.
+        """
+        a, b = (bool(run.evidence.expected) for run in (self.a, self.b))
+        return a and not b, b and not a
+
+    def ids(self, *, proved: bool) -> IdFacts:
+        """How many ids the runs show and share, and what follows from that."""
+        ids_a, ids_b = self.a.sketched_ids, self.b.sketched_ids
+        proof = "proved" if proved else "unproven"
+        if self.reused_id is not None:
+            proof = "reused-ids"
+        elif self.other_chunker or not self.same_chunking(None, None):
+            proof = "other-chunker"
+        elif self.refuted:
+            proof = "no-common-ids"
+        elif self._recut_documents:
+            proof = "recut-documents"
+        return IdFacts(
+            common=len(ids_a & ids_b),
+            distinct_a=len(ids_a),
+            distinct_b=len(ids_b),
+            reused=self.reused,
+            proof=proof,
+        )
 
     def same_chunk(self, chunk_id: str) -> bool:
         """Whether both runs know a chunk id, and know that its content is the same."""
@@ -528,15 +619,16 @@ class SameDocuments:
         pairs = [self.pair(name) for name in names]
         return any(not self.same_chunking(pair.a, pair.b) for pair in pairs)
 
-    def _reused_in_sketches(self) -> str | None:
-        """An id in both sketches that differs, and whose document was neither edited nor recut.
+    def _reused_in_sketches(self) -> list[int]:
+        """The ids in both sketches that differ, and whose document was neither edited nor recut.
 
         Sketches hold ids that gold does not name. They show a policy that was changed without a
         new version even where no expected chunk was retrieved in both runs.
         """
         rows_a, rows_b = _differing_rows(self.a.evidence, self.b.evidence)
         if not rows_a:
-            return None
+            return []
+        reused = []
         names = {
             number_of(name): name
             for run in (self.a, self.b)
@@ -553,8 +645,8 @@ class SameDocuments:
                 renamed = by_place and (row_a.place == row_b.place or not bare_places)
                 if renamed or self._changed(doc_a, doc_b):
                     continue
-            return self._id_of_number(row_a.id)
-        return None
+            reused.append(row_a.id)
+        return reused
 
     def _id_of_number(self, number: int) -> str:
         """The id behind a number, to be shown; a sketch has numbers only."""
@@ -564,6 +656,15 @@ class SameDocuments:
                     if id_number(chunk_id) == number:
                         return chunk_id
         return f"number {number:016x}"
+
+
+def _ids_by_document(evidence: Evidence) -> dict[int, set[int]]:
+    """The numbers of the ids that a run shows of each document, by its number."""
+    ids: dict[int, set[int]] = {}
+    for row in evidence.sketch:
+        if row.doc:
+            ids.setdefault(row.doc, set()).add(row.id)
+    return ids
 
 
 def _counterpart(

@@ -30,7 +30,7 @@ from ragauge.model.field_spellings import (
     HIT_IDS,
     HIT_SECTIONS,
 )
-from ragauge.model.gold import Anchor, ClaimRule, Expect, GoldItem
+from ragauge.model.gold import GRAINS, Anchor, ClaimRule, Expect, GoldItem, Grain, NarrowedFrom
 from ragauge.spans import Span, spans_in, unit_in
 
 Own = Mapping[str, tuple[str, ...]]
@@ -182,7 +182,7 @@ def _member(value: Any, path: str, unit: str) -> str | Anchor:
     if not spans and value.get("quote") is not None:
         quote = as_text(value["quote"], f"{path}.quote")
         if doc is None and quote.strip():  # it stands wherever a hit has its words
-            return Anchor(doc="", spans=(), id=own_id, quote=quote)
+            return Anchor(doc="", spans=(), id=own_id, quote=quote, grain=_grain(value, path))
         hint = "name the corpus with --corpus, or let `ragauge gold pin` find its bytes there"
         raise FieldError("quote-unpinned", f"`{path}` names a quote without its offsets", hint)
     if not spans and own_id is not None:
@@ -197,7 +197,40 @@ def _member(value: Any, path: str, unit: str) -> str | Anchor:
         id=own_id,
         section=pick_as(as_id, value, HIT_SECTIONS, inside=f"{path}."),
         quote=as_text(quote, f"{path}.quote") if quote is not None else None,
+        grain=_grain(value, path),
+        narrowed_from=_narrowed_from(value, path, unit),
     )
+
+
+def _narrowed_from(value: Mapping[str, Any], path: str, unit: str) -> NarrowedFrom | None:
+    """The chunk that an entry was narrowed from, as `gold pin --narrow` writes it."""
+    origin = value.get("narrowed_from")
+    if origin is None:
+        return None
+    where = f"{path}.narrowed_from"
+    if not isinstance(origin, Mapping):
+        raise wrong_type(where, "an object", origin, "leave it as `gold pin --narrow` wrote it")
+    counts = {
+        name: as_int(origin[name], f"{where}.{name}")
+        for name in ("drawn", "of", "seed")
+        if origin.get(name) is not None
+    }
+    return NarrowedFrom(
+        id=pick_as(as_id, origin, HIT_IDS, inside=f"{where}."),
+        spans=spans_in(origin, where, unit=unit),
+        **counts,
+    )
+
+
+def _grain(value: Mapping[str, Any], path: str) -> Grain | None:
+    """Whether an entry is the evidence or a chunk that holds it; None if it does not say."""
+    grain = value.get("grain")
+    if grain is None:
+        return None
+    for known in GRAINS:
+        if grain == known:
+            return known
+    raise wrong_type(f"{path}.grain", " or ".join(GRAINS), grain, "write `evidence` or `chunk`")
 
 
 def _anchors(name: str, value: Any, unit: str) -> tuple[Anchor, ...]:

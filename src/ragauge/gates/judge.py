@@ -19,10 +19,11 @@ from ragauge.gates.damage import with_damage
 from ragauge.gates.drops import GAPS, Drop, drop_of
 from ragauge.gates.lost_results import Extreme
 from ragauge.gates.parse import merge, parse_items, parse_table, profile_gates
+from ragauge.gates.unknown_places import WHY_UNKNOWN, estimated_drop, result_of_ends
 from ragauge.gates.waivers import refuse_unusable, with_waiver
 from ragauge.metrics.metric import Better
 from ragauge.model.phrases import count
-from ragauge.model.scores import Scores
+from ragauge.model.scores import PLACE_UNKNOWN, Scores
 from ragauge.model.scores_document import load_scores
 from ragauge.model.semantic import Bands, is_lexical
 from ragauge.model.verdict import ORDER, Gate, GateResult, Status, Verdict, VerdictBlock, Waiver
@@ -175,6 +176,22 @@ def _judge_drop(
 
     Traces of the run with an error count as the worst, and where that decides, as the best too.
     """
+    ends = scores.ends
+    if baseline is not None and ends is not None and baseline.ends is not None:
+        low, high = (
+            _judge_drop(
+                run, gate, before, tolerance, source_rules=source_rules, whole_grid=whole_grid
+            )
+            for run, before in ((ends.low, baseline.ends.low), (ends.high, baseline.ends.high))
+        )
+        result = result_of_ends(low, high, ends)
+        estimate = ends.estimates.get(gate.metric)
+        if result.code != PLACE_UNKNOWN or estimate is None:
+            return result
+        return replace(
+            _judged(gate, *estimated_drop(estimate, gate.better, low.n), "lower"),
+            reason=f"estimated from {estimate.pins} sampled pins",
+        )
     trouble = _doubtful(gate.metric, scores)
     if trouble is not None and baseline is not None:
         return _undefined(gate, 0, trouble, CODES[trouble].title)
@@ -263,6 +280,8 @@ def _judge_level(scores: Scores, gate: Gate, tolerance: Tolerance) -> GateResult
     if result is None:
         return _undefined(gate, 0, "undefined-metric", f"{name} is not in these scores")
     value = result.shown
+    if value is None and result.reason == PLACE_UNKNOWN:
+        return _undefined(gate, result.n, PLACE_UNKNOWN, WHY_UNKNOWN)
     if value is None:
         why = f"0/0: {result.left_out or result.reason}"
         return _undefined(gate, result.n, "undefined-metric", why)

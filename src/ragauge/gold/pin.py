@@ -45,6 +45,7 @@ from ragauge.formats.gold_files import (
     written,
 )
 from ragauge.gold.fingerprints import Fingerprints, text_changed
+from ragauge.gold.narrow import Choose, Narrower, OpenSample
 from ragauge.model.chunk import Chunk
 from ragauge.model.corpus import Extent
 from ragauge.model.field_spellings import (
@@ -105,7 +106,8 @@ class PinResult(Struct, frozen=True, kw_only=True):
 
     `graded` counts ids in `grades`, which has room for ids alone; `unchecked` those that were
     pinned although the lock does not say which text they stand for; `comments` counts those of
-    YAML that were lost in rows that changed.
+    YAML that were lost in rows that changed; `narrowed` counts what became of chunks: narrowed by a
+    string, by a person, or left as they were.
     """
 
     changes: dict[int, dict[str, Any]]
@@ -117,6 +119,7 @@ class PinResult(Struct, frozen=True, kw_only=True):
     problem_count: int
     fatal: bool
     comments: int = 0
+    narrowed: dict[str, int] = {}
 
 
 class Pinner:
@@ -224,7 +227,10 @@ class Pinner:
         if stated_doc is None:
             entry["doc"] = spots[0].doc
         _write_spans(entry, spots)
-        return PinnedEntry(self._evidenced(entry, spots, section), spots, "pinned", name)
+        evidence = self._evidenced(entry, spots, section)
+        # The id says that the evidence stands somewhere in the chunk; its place says no more.
+        evidence.setdefault("grain", "chunk")
+        return PinnedEntry(evidence, spots, "pinned", name)
 
     def _block(self, name: str) -> Any:
         try:
@@ -377,7 +383,9 @@ def frozen_texts(gold: GoldRows, index: int, lock: Lock | None) -> Mapping[str, 
     return lock.texts_of(key, row.get(MIGRATED_TO))
 
 
-def pin(gold: GoldRows, pinner: Pinner, lock: Lock | None = None) -> PinResult:
+def pin(
+    gold: GoldRows, pinner: Pinner, lock: Lock | None = None, narrower: Narrower | None = None
+) -> PinResult:
     """Pin every row of a file; a row with a problem stays as it is, and is reported.
 
     A row is pinned whole or not at all: half pinned, one part of its evidence would be found by id
@@ -393,6 +401,10 @@ def pin(gold: GoldRows, pinner: Pinner, lock: Lock | None = None) -> PinResult:
             frozen = frozen_texts(gold, index, lock)
             pinned = pinner.row(raw.fields, gold.reader.own_gold, frozen)
             item = gold.reader.gold(without_draft(pinned.fields), raw.line)
+            if narrower is not None:
+                fields = narrower.row(pinned.fields, gold.reader.own_gold, item)
+                item = gold.reader.gold(without_draft(fields), raw.line)
+                pinned = pinned._replace(fields=fields)
         except FieldError as error:
             failed += 1
             fatal = fatal or error.code not in UNRESOLVED
@@ -414,6 +426,7 @@ def pin(gold: GoldRows, pinner: Pinner, lock: Lock | None = None) -> PinResult:
         problems=tuple(problems),
         problem_count=failed,
         fatal=fatal,
+        narrowed={} if narrower is None else dict(narrower.counts),
     )
 
 
@@ -450,16 +463,19 @@ def pin_file(
     keep: bool = False,
     dialect: str = "auto",
     lock: Lock | None = None,
+    narrow: tuple[OpenSample, Choose | None] | None = None,
 ) -> PinResult:
     """Pin the evidence of a gold file and write it; nothing is written if it cannot be pinned.
 
     `keep`: items that cannot be resolved are written as they are. `lock` knows which text ids stood
-    for when the set was frozen.
+    for when the set was frozen. `narrow` says of which questions chunks become sentences, and who
+    chooses these.
     """
     rows = read_items(gold, dialect)
     form_of(out, rows.form)
     pinner = Pinner(open_corpus(corpus), read_chunk_list(chunks), repin=repin)
-    pinned = pin(rows, pinner, lock)
+    narrower = None if narrow is None else Narrower(pinner.lookup, *narrow)
+    pinned = pin(rows, pinner, lock, narrower)
     if pinned.problem_count and (pinned.fatal or not keep):
         raise RagaugeError(pinned.problems, total=pinned.problem_count)
     write_atomically(out, written(rows, pinned.changes, out))

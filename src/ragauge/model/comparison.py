@@ -11,13 +11,13 @@ from ragauge.codes import ExitCode
 from ragauge.metrics.metric import Better
 from ragauge.model.drilldown import Drilldowns
 from ragauge.model.report import ReportFormat
-from ragauge.model.scores import MetricResult
+from ragauge.model.scores import MetricResult, SampledEstimate
 from ragauge.model.verdict import Status, Verdict
 
 SCHEMA = "ragauge.compare/2"
 
-Kind = Literal["win", "loss", "draw", "regression", "mixed"]
-KINDS: tuple[Kind, ...] = ("regression", "mixed", "loss", "win", "draw")
+Kind = Literal["win", "loss", "draw", "regression", "mixed", "undecided"]
+KINDS: tuple[Kind, ...] = ("regression", "mixed", "undecided", "loss", "win", "draw")
 """What may come of a question, in the order in which a reader wants to see it."""
 
 WORSE: tuple[Kind, ...] = ("regression", "mixed", "loss")
@@ -27,7 +27,15 @@ MatchLevel = Literal["exact", "doc_span", "quote", "doc", "none"]
 MATCH_LEVELS: tuple[MatchLevel, ...] = ("exact", "doc_span", "quote", "doc", "none")
 """How an expected item is recognised on both sides, from the best to none at all."""
 
-Match = Literal["exact", "fallback_doc_span", "fallback_quote", "fallback_doc", "mixed", "none"]
+Match = Literal[
+    "exact",
+    "unproven",
+    "fallback_doc_span",
+    "fallback_quote",
+    "fallback_doc",
+    "mixed",
+    "none",
+]
 
 
 DEFAULT_K = 10
@@ -40,6 +48,54 @@ and by document where an item names no more."""
 
 CHANCE = 0.05
 """A p-value below this counts as a change, as the 95 % interval does."""
+
+Regression = Literal["yes", "no", "open"]
+RankBand = tuple[int | None, int | None]
+
+
+def rank_text(band: tuple[int | None, int | None]) -> str:
+    """A rank, a miss, or from the best to the worst."""
+    best, worst = ("miss" if rank is None else str(rank) for rank in band)
+    return best if best == worst else f"{best}…{worst}"
+
+
+class PlaceCounts(Struct, frozen=True, kw_only=True):
+    """What gold that names chunks leaves open, and how large the pieces of text are.
+
+    regression_open  questions of which nobody can say whether something was lost
+    kind_open        questions without a kind that holds at all places
+    unplaced         chunks of which nothing is known but that gold names them
+    wide             questions with too many combinations of places to compute one by one
+    least_evidence   bytes of the shortest evidence that was considered
+    gold_bytes       the median size of the chunks that gold names
+    hit_bytes        the median size of a hit, in run a and in run b
+    top_bytes        bytes in the hits within the cut-off, the mean over questions of either run
+    """
+
+    regression_open: int
+    kind_open: int
+    unplaced: int
+    wide: int
+    least_evidence: int
+    gold_bytes: float
+    hit_bytes: tuple[float, float]
+    top_bytes: tuple[float, float]
+    sure: int = 0
+    none: int = 0
+
+
+class IdFacts(Struct, frozen=True, kw_only=True):
+    """How many chunk ids two runs show and share, and how many mean two things.
+
+    Of very many ids a fair sample is counted. `proof` is why ids are taken for the same chunks or
+    not: `proved`, `unproven`, or what refutes it.
+    """
+
+    common: int
+    distinct_a: int
+    distinct_b: int
+    reused: int
+    proof: str = "unproven"
 
 
 class ComparedRun(Struct, frozen=True, kw_only=True):
@@ -74,6 +130,11 @@ class Delta(Struct, frozen=True, kw_only=True):
     test         the test behind p
     detectable   the smallest change that this n would show in four cases of five
     lost         questions or slots without a result were counted as the worst, or excluded
+    band         the ends of b - a where it depends on places that gold does not say; `a_band` and
+                 `b_band` those of either run
+    band_interval  from the lower 95 % bound of the low end to the upper one of the high end
+    open         how many questions the ends differ by
+    estimate     of a random sample of these that were pinned, where there are enough
     """
 
     metric: str
@@ -90,6 +151,12 @@ class Delta(Struct, frozen=True, kw_only=True):
     gated: bool = False
     reason: str | None = None
     lost: bool = False
+    band: tuple[float, float] | None = None
+    band_interval: tuple[float, float] | None = None
+    a_band: tuple[float, float] | None = None
+    b_band: tuple[float, float] | None = None
+    open: int = 0
+    estimate: SampledEstimate | None = None
 
     @property
     def is_changed(self) -> bool:
@@ -108,14 +175,16 @@ class Delta(Struct, frozen=True, kw_only=True):
 
     @property
     def _off_zero(self) -> bool:
-        return self.interval is not None and not self.interval[0] <= 0 <= self.interval[1]
+        interval = self.interval or self.band_interval
+        return interval is not None and not interval[0] <= 0 <= interval[1]
 
     @property
     def worse(self) -> bool:
-        """Whether run b is on the worse side, however little."""
-        if self.delta is None:
+        """Whether run b is on the worse side, however little; of a band, wherever it stands."""
+        ends = self.band if self.delta is None else (self.delta, self.delta)
+        if ends is None:
             return False
-        return self.delta < 0 if self.better == "higher" else self.delta > 0
+        return ends[1] < 0 if self.better == "higher" else ends[0] > 0
 
 
 class AnswerChange(Struct, frozen=True, kw_only=True):
@@ -144,12 +213,18 @@ class QueryComparison(Struct, frozen=True, kw_only=True):
     found within the cut-off of the comparison, the mean over slots; `lost` and `gained` name those
     that are found less, or more, often than before. `rungs` are the match levels of its expected
     items.
+
+    Where gold names chunks and not the evidence in them, `possible` are the kinds that it may have,
+    and `regression` says whether something is lost: at all places, at none, or at some. A kind that
+    is not `certain` is not that of all places. `places` is how many there are, `a_found` and
+    `b_found` how many of them are found within the cut-off. A rank that is not the same at all of
+    them is a pair, the best and the worst; the worst is None where a place is not found.
     """
 
     query_id: str
     kind: Kind | None
-    a_hit_rank: int | None
-    b_hit_rank: int | None
+    a_hit_rank: int | RankBand | None
+    b_hit_rank: int | RankBand | None
     note: str | None = None
     turn: int | None = None
     a_reciprocal: float | None = None
@@ -161,6 +236,17 @@ class QueryComparison(Struct, frozen=True, kw_only=True):
     gained: tuple[str, ...] = ()
     rungs: tuple[MatchLevel, ...] = ()
     answer: AnswerChange | None = None
+    possible: tuple[Kind, ...] = ()
+    regression: Regression | None = None
+    certain: bool = True
+    places: int | None = None
+    a_found: int | None = None
+    b_found: int | None = None
+
+    @property
+    def certain_kind(self) -> Kind | None:
+        """The kind, where all places of the evidence agree on it."""
+        return self.kind if self.certain else "undecided"
 
 
 class Cause(Struct, frozen=True, kw_only=True):
@@ -185,6 +271,8 @@ class Comparison(Struct, frozen=True, kw_only=True):
     counted      how many questions were compared
     ranked       whether ranks are known, so that questions can be told apart by retrieval
     k            the cut-off within which something counts as found in the kinds of questions
+    ids          what the chunk ids of both runs have in common; None for files of scores
+    places       what is open, where evidence stands somewhere in a chunk; None where none does
     """
 
     run_a: ComparedRun
@@ -204,6 +292,8 @@ class Comparison(Struct, frozen=True, kw_only=True):
     verdict: Verdict | None = None
     ranked: bool = True
     k: int = DEFAULT_K
+    ids: IdFacts | None = None
+    places: PlaceCounts | None = None
 
     @property
     def recognised(self) -> Match | None:

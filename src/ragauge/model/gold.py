@@ -10,12 +10,29 @@ from ragauge.spans import Span
 
 Expect = Literal["answer", "refuse"]
 ClaimRule = Literal["substring", "phrase"]
+Grain = Literal["evidence", "chunk"]
+GRAINS: tuple[Grain, ...] = ("evidence", "chunk")
+
+
+class NarrowedFrom(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The chunk that evidence was narrowed from: its id and place.
+
+    Where its question was drawn at random: one of `drawn` out of `of` open ones, by that seed.
+    """
+
+    spans: tuple[Span, ...]
+    id: str | None = None
+    drawn: int | None = None
+    of: int | None = None
+    seed: int | None = None
 
 
 class Anchor(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Evidence as a place in a document, so that any chunking can be scored against it.
 
     `id` is the block that it came from, where that is known; `quote` is the text at the place.
+    `grain` says whether a person chose the place as the evidence, or whether it is that of a chunk
+    which holds the evidence somewhere; where nothing says so, a place with an id is a chunk.
     """
 
     doc: str
@@ -23,6 +40,13 @@ class Anchor(Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str | None = None
     section: str | None = None
     quote: str | None = None
+    grain: Grain | None = None
+    narrowed_from: NarrowedFrom | None = None
+
+    @property
+    def is_chunk(self) -> bool:
+        """Whether the evidence stands somewhere in this place, and nobody said where."""
+        return self.grain == "chunk" or (self.grain is None and self.id is not None)
 
 
 class GoldItem(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -31,6 +31,7 @@ class Options(Struct, frozen=True, kw_only=True):
     chunks           a digest of the list of chunks that gave places to ids, if there was one
     overlap          who must cover half of a place that is evidence: the hits up to a rank
                      together (`cumulative`), or one hit by itself (`single`)
+    least_evidence   bytes of the shortest evidence that may stand in a chunk that gold names
     """
 
     citation_mode: CitationMode = "within"
@@ -44,3 +45,4 @@ class Options(Struct, frozen=True, kw_only=True):
     refusal_languages: tuple[RefusalLanguage, ...] = ("en",)
     chunks: str | None = None
     overlap: Literal["cumulative", "single"] = "cumulative"
+    least_evidence: int = 40

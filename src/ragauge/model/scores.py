@@ -38,7 +38,8 @@ class MetricResult(Struct, frozen=True, kw_only=True):
     prints in that case. `interval_reason` says why there is no interval, or only half of one.
     `detectable` is the smallest change to the worse that four runs of five would show. `note` is
     what a reader of the value must know. `errored` is the metric with the traces that have an error
-    at their worst, and at their best; None where there are none, or it counts them itself.
+    at their worst, and at their best; None where there are none, or it counts them itself. `band`
+    has its ends where it depends on places that gold does not say.
     """
 
     value: float | None
@@ -54,6 +55,7 @@ class MetricResult(Struct, frozen=True, kw_only=True):
     detectable: float | None = None
     note: str | None = None
     errored: tuple[ErroredValue, ErroredValue] | None = None
+    band: tuple[float, float] | None = None
 
     @property
     def left_out(self) -> str:
@@ -226,6 +228,38 @@ class StageDelta(Struct, frozen=True, kw_only=True):
     worse: int
 
 
+PLACE_UNKNOWN = "place-unknown"
+"""Why there is no number: gold names chunks, and the number depends on where in them."""
+
+
+class SampledEstimate(Struct, frozen=True, kw_only=True):
+    """A difference that is estimated from a random sample of open questions that were pinned.
+
+    `pins` is how many, `interval` 95 %.
+    """
+
+    delta: float
+    interval: tuple[float, float]
+    pins: int
+    by: str = "sampled pins"
+
+
+class PlaceEnds(Struct, frozen=True, kw_only=True):
+    """A run that is compared with another, where evidence stands somewhere in a chunk.
+
+    low, high   its scores where the difference of each metric is least, and where it is greatest
+    unknown     metrics of which nothing can be said, as they depend on more than ranks
+    open        by metric, the questions whose difference depends on the place
+    estimates   by metric, its difference as a random sample of pinned questions has it
+    """
+
+    low: Scores
+    high: Scores
+    unknown: frozenset[str]
+    open: dict[str, int]
+    estimates: dict[str, SampledEstimate] = {}
+
+
 class Scores(Struct, frozen=True, kw_only=True):
     """The result of scoring one run. Values are not rounded here, only where they are printed.
 
@@ -244,6 +278,9 @@ class Scores(Struct, frozen=True, kw_only=True):
     blocks        why the numbers mean nothing, whatever the gates say
     stage         which list of hits was scored where traces have one before a reranker too
     stages        what the reranker changed, where traces have both lists
+    chunk_records the records of questions whose evidence stands somewhere in a chunk; never saved
+    ends          of a run that is compared: the same at the ends of what its places leave open;
+                  never saved
     """
 
     profile: str
@@ -275,6 +312,8 @@ class Scores(Struct, frozen=True, kw_only=True):
     blocks: tuple[VerdictBlock, ...] = ()
     stage: Literal["last", "first"] = "last"
     stages: tuple[StageDelta, ...] = ()
+    chunk_records: Any = None
+    ends: PlaceEnds | None = None
 
     @property
     def measured(self) -> bool:

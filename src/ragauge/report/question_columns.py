@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ragauge.files.table_writer import TableColumn
 from ragauge.model import phrases
-from ragauge.model.comparison import Comparison, QueryComparison
+from ragauge.model.comparison import Comparison, QueryComparison, RankBand
 from ragauge.model.scores import Scores
 from ragauge.model.verdict import Verdict
 
@@ -91,6 +91,11 @@ def compared_columns(comparison: Comparison) -> list[TableColumn]:
     return _damaged_first(columns, keys, damage)
 
 
+def _one_rank(rank: int | RankBand | None) -> int | None:
+    """A rank; None for one that depends on the place of the evidence."""
+    return None if isinstance(rank, tuple) else rank
+
+
 def _of_answer(field: str) -> Callable[[QueryComparison], str | None]:
     return lambda query: getattr(query.answer, field, None)
 
@@ -101,8 +106,10 @@ _COMPARED: tuple[
     ("qid", "text", attrgetter("query_id")),
     ("turn", "whole", attrgetter("turn")),
     ("kind", "text", attrgetter("kind")),
-    ("a_rank", "whole", attrgetter("a_hit_rank")),
-    ("b_rank", "whole", attrgetter("b_hit_rank")),
+    ("regression", "text", attrgetter("regression")),
+    ("possible", "text", lambda query: " ".join(query.possible) or None),
+    ("a_rank", "whole", lambda query: _one_rank(query.a_hit_rank)),
+    ("b_rank", "whole", lambda query: _one_rank(query.b_hit_rank)),
     ("a_reciprocal", "number", attrgetter("a_reciprocal")),
     ("b_reciprocal", "number", attrgetter("b_reciprocal")),
     ("units", "whole", attrgetter("units")),

@@ -215,7 +215,7 @@ def judge_shadow(
     )
     # With the same ids on both sides the shadow is judged by its own scores; otherwise by those
     # over evidence that both sides recognise.
-    exact = aligned.match in ("exact", "none")
+    exact = aligned.match in ("exact", "unproven", "none")
     scores = measured.scores if exact else aligned.b
     profile = registry.profile(rules.profile)
     verdict = judge(

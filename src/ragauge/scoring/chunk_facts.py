@@ -173,7 +173,7 @@ class FactsCollector:
         self._document(facts, doc_hash)
         if not self.comparable:
             return
-        if (facts.text_hash is None and not facts.spans) or crc32(name.encode()) << 32 > self.limit:
+        if crc32(name.encode()) << 32 > self.limit:
             return
         number = id_number(name)
         # Without its document, which has a number of its own: offsets that differ tell two chunks

@@ -49,7 +49,8 @@ class GoldDetails(Struct, frozen=True, kw_only=True):
     have spans; `wrong` are the negatives that are known by a place or a quote. `judged` are the
     graded ids that are not relevant, false for those with a grade outside the scale from 0 to the
     level, which trec_eval takes for not judged. `quoted` says that some anchor has a quote and no
-    spans; it is normalised here.
+    spans; it is normalised here. `somewhere`: some anchor is a chunk, and its evidence may stand
+    anywhere in it.
     """
 
     ids: tuple[str, ...] = ()
@@ -69,6 +70,7 @@ class GoldDetails(Struct, frozen=True, kw_only=True):
     quoted: bool = False
     judged: dict[str, bool] = {}
     references: tuple[str, ...] = ()
+    somewhere: bool = False
 
     @property
     def nonrelevant_count(self) -> int:
@@ -162,6 +164,11 @@ def is_effective(place: Anchor, head: str = EFFECTIVE_PREFIX) -> bool:
     return place.id is not None and place.id.startswith(head)
 
 
+def is_somewhere(anchor: Anchor) -> bool:
+    """Whether an effective place is a chunk, in which the evidence may stand anywhere."""
+    return anchor.grain == "chunk" and is_effective(anchor)
+
+
 def _placed(member: str | Anchor, chunks: Chunks, anchor_of: Mapping[str, Anchor]) -> str | Anchor:
     if not isinstance(member, str):
         return member
@@ -248,6 +255,7 @@ def gold_details_of(
         judged=judged,
         references=item.references,
         quoted=any(not anchor.spans and anchor.quote is not None for anchor in (*anchors, *wrong)),
+        somewhere=any(is_somewhere(anchor) for anchor in anchors),
     )
 
 

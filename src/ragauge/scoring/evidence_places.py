@@ -225,6 +225,8 @@ def only_place(details: GoldDetails) -> OnePlace | None:
     """The one place that an item asks for; None where it asks for anything else, or for more."""
     if len(details.anchors) != 1 or not details.counted[0] or details.ids or details.docs:
         return None
+    if details.somewhere:
+        return None
     if details.section or details.decoy or details.negatives or details.wrong or details.judged:
         return None
     anchor = details.anchors[0]

@@ -23,6 +23,7 @@ from ragauge.formats.trec.lines import BadLine
 from ragauge.formats.trec.qrels import Qrels, run_rows
 from ragauge.formats.trec.ranks import match
 from ragauge.formats.unread_fields import FieldUse, unread_notes
+from ragauge.metrics.batch import Batch
 from ragauge.metrics.columns import Bools
 from ragauge.metrics.metric import Selected, Tally
 from ragauge.model.comparison import RANKS
@@ -35,8 +36,10 @@ from ragauge.model.profile import Profile
 from ragauge.model.scores import MetricResult, Scores
 from ragauge.model.verdict import VerdictBlock
 from ragauge.scoring import input_checks, trec
+from ragauge.scoring.chunk_records import ChunkRecords
 from ragauge.scoring.gold_table import GoldTable
 from ragauge.scoring.join import Records, absent_records, batch_of, records_of
+from ragauge.scoring.places import chunk_places
 from ragauge.scoring.results import (
     at,
     metric_results,
@@ -232,6 +235,10 @@ class ScoringRun:
         self.trace_fields: FieldUse | None = None
         self.asked: list[tuple[int, QuestionTally]] = []
         self.trec_run: tuple[Qrels, Source] | None = None
+        # The records of questions whose evidence stands somewhere in a chunk: what they are worth
+        # depends on where, and is computed once all are in.
+        self.chunk_records: list[Batch] = []
+        self.somewhere = _somewhere(table)
 
     def job(self, source: Source) -> Job:
         """What a worker needs to read the rows of a trace file."""
@@ -360,6 +367,17 @@ class ScoringRun:
     def _total(self, records: Records) -> None:
         batch = batch_of(self.gold, self.rules, records, absent_counts=self.plan.absent_counts)
         self.totals.add(batch, records.slot, records.position)
+        if self.somewhere is not None:
+            chosen = self.somewhere[records.question]
+            if chosen.any():
+                self.chunk_records.append(
+                    batch_of(
+                        self.gold,
+                        self.rules,
+                        records.take(chosen, self.gold),
+                        absent_counts=self.plan.absent_counts,
+                    )
+                )
 
     def stop_on_problems(self) -> None:
         """Raise what was wrong with the traces, if anything was."""
@@ -484,7 +502,19 @@ class ScoringRun:
                 measured, self.table, self.totals.units, slices=self.plan.slices
             ),
             placing=placed,
+            chunk_records=self._chunk_records(),
         )
+
+    def _chunk_records(self) -> ChunkRecords | None:
+        """The records of questions whose evidence stands somewhere in a chunk, if there are any."""
+        if self.somewhere is None:
+            return None
+        least = self.plan.options.least_evidence
+        chunks = {
+            number: chunk_places(self.joined.keys.details[number], least=least)
+            for number in np.flatnonzero(self.somewhere).tolist()
+        }
+        return ChunkRecords(self.chunk_records, chunks)
 
     def _asked(self) -> QuestionTally:
         """How the questions of all traces compare; the lines of the first are those in ranges."""
@@ -671,6 +701,20 @@ class ScoringRun:
 def _for_comparison(plan: ScoringPlan) -> bool:
     """Whether the run is to be compared question by question."""
     return any(chosen.id in RANKS for chosen in plan.selected)
+
+
+def _somewhere(table: GoldTable) -> Bools | None:
+    """Which questions have evidence that stands somewhere in a chunk; None if none has."""
+    questions = [
+        number
+        for number, details in table.keys.details.items()
+        if details.somewhere and number < table.measured
+    ]
+    if not questions:
+        return None
+    chosen = np.zeros(len(table.qids), np.bool_)
+    chosen[questions] = True
+    return chosen
 
 
 def _again(totals: Totals) -> int:

@@ -16,7 +16,7 @@ from ragauge.model.chunk import Chunk, Chunks
 from ragauge.model.gold import Anchor
 from ragauge.model.options import Options
 from ragauge.model.trace import Answer, Citation, Hit, Trace, Usage
-from ragauge.quotes import normalised
+from ragauge.quotes import byte_length, normalised
 from ragauge.scoring.evidence_pieces import GoldDetails
 from ragauge.scoring.evidence_places import (
     AGREE,
@@ -32,6 +32,17 @@ from ragauge.scoring.evidence_places import (
     ranks_of,
     refuse_mixed,
     shares,
+)
+from ragauge.scoring.places import (
+    ANYWHERE,
+    MOST_RANKS,
+    PLACE_TABLE,
+    POSSIBLE_TABLE,
+    SIZE_TABLE,
+    ChunkPlaces,
+    chunk_places,
+    place_runs,
+    possible_ranks,
 )
 from ragauge.scoring.reference_answers import AnswerText, ReferenceAnswer
 from ragauge.scoring.section_index import SectionIndex
@@ -70,6 +81,7 @@ class TraceDetails:
         self.references: dict[int, tuple[ReferenceAnswer, ...]] = {}
         self.near: dict[int, frozenset[str | None] | None] = {}
         self.only: dict[int, OnePlace | None] = {}
+        self.somewhere: dict[int, tuple[ChunkPlaces, ...]] = {}
 
     def add(self, record: int, question: int, trace: Trace, ids: Sequence[str]) -> int:
         """Add the details of one trace, whose hits have these ids; return what they decide.
@@ -109,9 +121,12 @@ class TraceDetails:
         # From the last to the first, so that the first rank of an id is the one that stays.
         first = dict(zip(reversed(ids), range(len(ids) - 1, -1, -1), strict=True))
         if details is not None:
-            self._ranks(record, details, ranked, first)
+            self._ranks(record, question, details, ranked, first)
             if self.bytes_too:
                 self._spans(record, details, ranked)
+            if details.somewhere:
+                for rank, hit in enumerate(trace.hits):
+                    self.tables.add(SIZE_TABLE, record, rank, self._size(hit))
         if answer is not None:
             places = self.citations(answer, trace.hits, dict(ranked), first, item)
             if details is not None:
@@ -206,6 +221,7 @@ class TraceDetails:
         if question not in self.near:
             wrong = details.decoy or details.negatives or details.wrong
             narrow = not (details.section or wrong or details.quoted or details.judged)
+            narrow = narrow and not any(anchor.doc == ANYWHERE for anchor in details.anchors)
             docs = [anchor.doc for anchor in details.anchors]
             docs += details.docs
             docs += [place.doc for place in details.places if place.doc not in docs]
@@ -287,9 +303,40 @@ class TraceDetails:
             places.setdefault((place.id, place.docs, place.section, place.spans), place)
         return list(places.values())
 
+    def _size(self, hit: Hit) -> int:
+        """How many bytes a hit has, by its place or its text; 0 if neither is known."""
+        chunk = self.chunks.get(hit.id)
+        spans = hit.spans or (chunk.spans if chunk is not None else ())
+        if spans:
+            return size(of_unit(spans, spans[0].unit))
+        text = hit.text or (chunk.text if chunk is not None else None) or ""
+        return byte_length(text)
+
+    def _places(
+        self,
+        record: int,
+        question: int,
+        details: GoldDetails,
+        hits: Sequence[RankedPlace],
+        first: Mapping[str, int],
+    ) -> None:
+        """Add the rank of every place at which the evidence of a chunk may stand."""
+        if question not in self.somewhere:
+            least = self.options.least_evidence
+            self.somewhere[question] = chunk_places(details, least=least)
+        for chunk in self.somewhere[question]:
+            if chunk.places:
+                for at, rank in place_runs(chunk, hits, first, single=self.single):
+                    self.tables.add(PLACE_TABLE, record, chunk.first + at, rank)
+            else:
+                for rank, sure in possible_ranks(chunk, hits, first):
+                    key = chunk.number * MOST_RANKS + min(rank, MOST_RANKS - 1)
+                    self.tables.add(POSSIBLE_TABLE, record, key, sure)
+
     def _ranks(
         self,
         record: int,
+        question: int,
         details: GoldDetails,
         hits: Sequence[RankedPlace],
         first: Mapping[str, int],
@@ -300,6 +347,8 @@ class TraceDetails:
             rank_found = found_at(anchor, hits, first, single=self.single)
             if rank_found is not None:
                 add("anchor_rank", record, number, rank_found)
+        if details.somewhere:
+            self._places(record, question, details, hits, first)
         relevant = {first[name] for name in details.ids if name in first}
         if details.anchors:
             anchors = details.anchors

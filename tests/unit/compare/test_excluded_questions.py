@@ -228,15 +228,15 @@ def test_the_page_of_a_question_shows_no_trace_of_a_turn_that_is_left_out(store:
 
 def test_a_changed_gold_set_is_told_once_and_is_no_cause_of_a_question(store: Store) -> None:
     put(store, "a", [trace("Q1", None, ["x"]), trace("Q2", None, ["x"])],
-        gold=[item("Q1"), item("Q2")], system={"chunker": {"size": 100}})  # fmt: skip
+        gold=[item("Q1"), item("Q2")], system={"prompt": {"size": 100}})  # fmt: skip
     put(store, "b", [trace("Q1", None, ["y"]), trace("Q2", None, ["x"])],
-        gold=[item("Q1"), item("Q2", relevant="y")], system={"chunker": {"size": 200}})  # fmt: skip
+        gold=[item("Q1"), item("Q2", relevant="y")], system={"prompt": {"size": 200}})  # fmt: skip
     found = compare.compare_runs(store, "a", "b")
-    assert [each.about for each in found.causes] == ["chunker", "gold"]
+    assert [each.about for each in found.causes] == ["prompt", "gold"]
     (question,) = found.per_query
     assert question.kind == "regression"
     assert question.note is not None
-    assert "chunker.size 100 → 200" in question.note
+    assert "prompt.size 100 → 200" in question.note
     assert "gold" not in question.note
 
 

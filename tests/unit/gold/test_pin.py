@@ -25,6 +25,7 @@ PINNED: Row = {
     "quote": "Die Größe 🙂 zählt.",
     "doc_hash": HASH,
     "section": "S.1",
+    "grain": "chunk",
 }
 
 

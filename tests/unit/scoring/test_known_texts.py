@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ def texts(tmp_path: Path) -> TextFinder:
     return TextFinder(chunks, looked_up(tmp_path))
 
 
-def anchor(start: int, end: int, unit: str = "byte", **more: str) -> Anchor:
+def anchor(start: int, end: int, unit: str = "byte", **more: Any) -> Anchor:
     return Anchor(doc="guide.md", spans=(Span(start, end, unit),), **more)
 
 

@@ -16,6 +16,7 @@ from ragauge.model.comparison import (
     Delta,
     Kind,
     KindCheck,
+    PlaceCounts,
     QueryComparison,
 )
 from ragauge.model.scores import MetricResult
@@ -41,6 +42,9 @@ def _document(view: ComparisonView) -> dict[str, Any]:
         "deltas": {
             "chunker_version_match": comparison.recognised,
             "rungs": {rung: comparison.rungs.get(rung, 0) for rung in MATCH_LEVELS},
+            "undecided": _undecided(comparison.places),
+            "ids": None if comparison.ids is None else msgspec.to_builtins(comparison.ids),
+            "sizes": _sizes(comparison.places),
             **{delta.metric: _delta(delta) for delta in comparison.deltas},
         },
         "kinds": {"retrieval": _kinds(comparison.kinds), "answer": _kinds(comparison.answer_kinds)},
@@ -53,6 +57,26 @@ def _document(view: ComparisonView) -> dict[str, Any]:
         "fail_on": {check.kind: _check(check) for check in view.fail_on},
         "exit_code": int(view.exit_code),
         "per_query": [_query(query) for query in comparison.per_query],
+    }
+
+
+def _undecided(places: PlaceCounts | None) -> dict[str, int]:
+    """How much is open, as gold does not say where in a chunk the evidence stands."""
+    names = ("regression_open", "kind_open", "unplaced", "wide")
+    return {name: 0 if places is None else getattr(places, name) for name in names}
+
+
+def _sizes(places: PlaceCounts | None) -> dict[str, Any] | None:
+    """How large chunks and hits are, where runs of several chunkings were compared."""
+    if places is None:
+        return None
+    return {
+        "least_evidence": places.least_evidence,
+        "gold_bytes": round(places.gold_bytes),
+        "a_hit_bytes": round(places.hit_bytes[0]),
+        "b_hit_bytes": round(places.hit_bytes[1]),
+        "a_top_bytes": round(places.top_bytes[0]),
+        "b_top_bytes": round(places.top_bytes[1]),
     }
 
 
@@ -70,6 +94,7 @@ def _aggregate(metrics: Mapping[str, MetricResult]) -> dict[str, Any]:
             "version": result.version,
             "unrounded": result.value,
             "reason": result.reason,
+            "band": rounded_pair(result.band),
         }
         for name, result in metrics.items()
     }
@@ -96,6 +121,12 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "gated": delta.gated,
         "better": delta.better,
         "reason": delta.reason,
+        "band": rounded_pair(delta.band),
+        "band_interval": rounded_pair(delta.band_interval),
+        "a_band": rounded_pair(delta.a_band),
+        "b_band": rounded_pair(delta.b_band),
+        "open": delta.open,
+        "estimate": None if delta.estimate is None else msgspec.to_builtins(delta.estimate),
         "unrounded": {"a": delta.a, "b": delta.b, "delta": delta.delta, "interval": delta.interval},
     }
 

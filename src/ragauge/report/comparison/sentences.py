@@ -21,6 +21,8 @@ from ragauge.model.comparison import (
     Delta,
     Kind,
     QueryComparison,
+    RankBand,
+    rank_text,
 )
 from ragauge.model.metric_names import metric_label
 from ragauge.text import plain
@@ -28,11 +30,14 @@ from ragauge.text import plain
 PLURALS: dict[Kind, str] = {
     "regression": "regressions",
     "mixed": "mixed",
+    "undecided": "undecided",
     "loss": "losses",
     "win": "wins",
     "draw": "draws",
 }
-_HEADLINE_KINDS: tuple[Kind, ...] = ("win", "loss", "mixed", "regression")
+_HEADLINE_KINDS: tuple[Kind, ...] = ("win", "loss", "mixed", "undecided", "regression")
+_RARE_KINDS: tuple[Kind, ...] = ("mixed", "undecided")
+"""Kinds that are named only where there are any."""
 _FOREMOST = ("retrieval.hit", "retrieval.recall", "answer.precision")
 """Of metrics that are alike gated and alike certain, a headline names the first of these."""
 
@@ -58,6 +63,57 @@ def bounds(interval: tuple[float, float] | None) -> str:
     return "-" if interval is None else " to ".join(map(phrases.signed_number, interval))
 
 
+def side(value: float | None, band: tuple[float, float] | None) -> str:
+    """A metric of one run; its ends where it depends on places that gold does not say."""
+    if band is None:
+        return phrases.number(value)
+    return " … ".join(map(phrases.number, band))
+
+
+def change(delta: Delta) -> str:
+    """How a metric changed; the ends where that depends on places that gold does not say."""
+    if delta.band is None:
+        return phrases.signed_number(delta.delta)
+    return " … ".join(map(phrases.signed_number, delta.band))
+
+
+def place_lines(comparison: Comparison) -> list[str]:
+    """What is open as gold names chunks, how large pieces and hits are, and what decides it."""
+    places = comparison.places
+    if places is None:
+        return []
+    gold_bytes, hit_a, hit_b, top_a, top_b = (
+        f"{round(size):,}" for size in (places.gold_bytes, *places.hit_bytes, *places.top_bytes)
+    )
+    lines = [
+        f"regressions: {places.sure} sure, {places.regression_open} open, {places.none} none"
+        f" · chunk of the gold {gold_bytes} bytes (median), hits of a {hit_a}, of b {hit_b}"
+        f" · bytes in the first {comparison.k}: a {top_a}, b {top_b}"
+    ]
+    lines += [
+        f"{plain(metric_label(delta.metric))}: {phrases.signed_number(delta.estimate.delta)} "
+        f"({bounds(delta.estimate.interval)}), estimated from {delta.estimate.pins} sampled pins"
+        for delta in comparison.deltas
+        if delta.estimate is not None
+    ]
+    if places.unplaced:
+        lines.append(
+            f"unplaced: {phrases.count(places.unplaced, 'chunk')} known from the gold set alone"
+        )
+    if places.wide:
+        lines.append(
+            f"{phrases.count(places.wide, 'question')} with too many combinations of places: "
+            "the ends of either run were taken"
+        )
+    if places.regression_open or places.kind_open:
+        pins = min(40, places.kind_open)
+        lines.append(
+            "gold names chunks, and nobody wrote down where in them the evidence stands; to "
+            f"decide: ragauge gold pin --narrow --open CMP.json --sample {pins}"
+        )
+    return lines
+
+
 def chance(p: float | None) -> str:
     """A p-value with four decimals, or its size where these are all 0; never 0 itself."""
     if p is None:
@@ -69,8 +125,13 @@ def chance(p: float | None) -> str:
 
 def shown_deltas(deltas: Iterable[Delta]) -> list[Delta]:
     """The metrics with a value on either side, the gated ones first."""
-    valued = [delta for delta in deltas if delta.a is not None or delta.b is not None]
+    valued = [delta for delta in deltas if _has_value(delta)]
     return sorted(valued, key=lambda delta: not delta.gated)
+
+
+def _has_value(delta: Delta) -> bool:
+    sides = (delta.a, delta.b, delta.a_band, delta.b_band)
+    return any(value is not None for value in sides)
 
 
 def undefined_line(deltas: Iterable[Delta]) -> str | None:
@@ -80,7 +141,7 @@ def undefined_line(deltas: Iterable[Delta]) -> str | None:
     """
     reasons: dict[str, dict[str, None]] = {}
     for delta in deltas:
-        if delta.a is None and delta.b is None:
+        if not _has_value(delta):
             names = reasons.setdefault(delta.reason or "no value", {})
             names[plain(metric_label(delta.metric.partition("@")[0]))] = None
     if not reasons:
@@ -97,7 +158,7 @@ def reason_lines(deltas: Iterable[Delta]) -> list[str]:
     return lost_lines(every) + [
         f"{plain(metric_label(delta.metric))}: {plain(delta.reason)}"
         for delta in shown_deltas(every)
-        if delta.reason and not delta.lost
+        if delta.reason and not delta.lost and delta.band is None
     ]
 
 
@@ -123,8 +184,8 @@ def lost_lines(deltas: Iterable[Delta]) -> list[str]:
 def delta_line(delta: Delta) -> str:
     """One metric in one line, for screens that have no room for a table."""
     return (
-        f"{metric_name(delta)}: {phrases.number(delta.a)} → {phrases.number(delta.b)}, "
-        f"{phrases.signed_number(delta.delta)} ({bounds(delta.interval)}), "
+        f"{metric_name(delta)}: {side(delta.a, delta.a_band)} → {side(delta.b, delta.b_band)}, "
+        f"{change(delta)} ({bounds(delta.interval or delta.band_interval)}), "
         f"p {chance(corrected(delta))}"
     )
 
@@ -204,7 +265,7 @@ def _importance(delta: Delta) -> tuple[bool, bool, int]:
 
 def _all_counted(kinds: Mapping[Kind, int], named: Sequence[Kind]) -> str:
     """How many questions of each kind; `mixed` is rare, and not named where there are none."""
-    counted = [kind for kind in named if kind != "mixed" or kinds.get(kind)]
+    counted = [kind for kind in named if kind not in _RARE_KINDS or kinds.get(kind)]
     return ", ".join(_counted(kinds, kind) for kind in counted)
 
 
@@ -277,15 +338,20 @@ def cause_line(cause: Cause) -> str:
     return f"{plain(cause.about)}: {plain(cause.key)} {a} → {b}"
 
 
-def rank(place: int | None, reciprocal: float | None) -> str:
-    """A rank or `miss`; of several slots the mean reciprocal rank, as they have no one rank."""
+def rank(place: int | RankBand | None, reciprocal: float | None) -> str:
+    """A rank or `miss`; of several slots the mean reciprocal rank, as they have no one rank.
+
+    A rank that depends on the place of the evidence goes from the best to the worst.
+    """
+    if isinstance(place, tuple):
+        return rank_text(place)
     if place is None and reciprocal:
         return f"RR {reciprocal:.4f}"
-    rank_text = "miss" if place is None else str(place)
+    words = "miss" if place is None else str(place)
     reciprocal_of_rank = 1 / place if place else 0.0
     if reciprocal is None or abs(reciprocal - reciprocal_of_rank) < 1e-9:
-        return rank_text
-    return f"{rank_text} ({reciprocal:.4f})"
+        return words
+    return f"{words} ({reciprocal:.4f})"
 
 
 def note(query: QueryComparison) -> str:
@@ -352,7 +418,7 @@ def groups(view: ComparisonView, most: int) -> list[QuestionGroup]:
     }
     for query in view.comparison.per_query:
         answer = None if query.answer is None else query.answer.kind
-        for kind, about in ((query.kind, "retrieval"), (answer, "answer")):
+        for kind, about in ((query.certain_kind, "retrieval"), (answer, "answer")):
             if kind is not None and (kind, about) in queries_by_kind:
                 queries_by_kind[kind, about].append(query)
     return [

@@ -29,7 +29,8 @@ _PARTS = re.compile(r"[^._]+[._]?|[._]")
 _LARGE = re.compile(r"(?<!\d)\d{3,}+\.\d{4}")
 """Numbers from 100 on, such as milliseconds, of which one decimal is enough on a screen."""
 _KINDS: dict[Kind, str] = {
-    "regression": "red", "mixed": "yellow", "loss": "red", "win": "green", "draw": "",
+    "regression": "red", "mixed": "yellow", "undecided": "yellow", "loss": "red", "win": "green",
+    "draw": "",
 }  # fmt: skip
 
 
@@ -49,6 +50,8 @@ def _text(view: ComparisonView) -> str:
         console.print()
     _print_deltas(console, view)
     console.print(sentences.rung_line(comparison))
+    for line in sentences.place_lines(comparison):
+        console.print(line)
     console.print(sentences.retrieval_line(comparison))
     console.print(sentences.answer_line(comparison))
     _print_questions(console, view)
@@ -99,10 +102,10 @@ def _print_deltas(console: Console, view: ComparisonView) -> None:
 
 def _cells(delta: Delta) -> list[str]:
     cells = [
-        phrases.number(delta.a),
-        phrases.number(delta.b),
-        phrases.signed_number(delta.delta),
-        sentences.bounds(delta.interval),
+        sentences.side(delta.a, delta.a_band),
+        sentences.side(delta.b, delta.b_band),
+        sentences.change(delta),
+        sentences.bounds(delta.interval or delta.band_interval),
         sentences.chance(sentences.corrected(delta)),
         str(delta.n),
         phrases.number(delta.detectable),

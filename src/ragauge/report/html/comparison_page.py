@@ -41,11 +41,13 @@ _RULE = (
     "rank is where the hits so far cover half of what is expected."
 )
 _TONES = {
-    "regression": "bad", "mixed": "warn", "loss": "warn", "win": "good", "draw": "quiet",
+    "regression": "bad", "mixed": "warn", "undecided": "warn", "loss": "warn", "win": "good",
+    "draw": "quiet",
 }  # fmt: skip
 _KIND_MEANINGS = {
     "regression": "b finds less of what is expected",
     "mixed": "b finds as much or more, but lost something",
+    "undecided": "it depends on where in the chunk that gold names the evidence stands",
     "loss": "b finds the same, further down",
     "win": "b finds more and lost nothing, or finds the same further up",
     "draw": "no difference",

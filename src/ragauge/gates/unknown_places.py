@@ -1,0 +1,58 @@
+"""Gates on what depends on places that gold does not say: judged at both ends."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ragauge.metrics.metric import Better
+from ragauge.model.phrases import count
+from ragauge.model.scores import PLACE_UNKNOWN, PlaceEnds, SampledEstimate
+from ragauge.model.verdict import GateResult
+from ragauge.stats.intervals import Interval
+
+WHY_UNKNOWN = "gold names chunks, and it depends on where in them the evidence stands"
+
+
+def result_of_ends(low: GateResult, high: GateResult, ends: PlaceEnds) -> GateResult:
+    """The result of a gate on a drop, which stands where both ends of the difference agree on it.
+
+    At the low end the drop is greatest: what passes there passes wherever the evidence stands, and
+    what fails at the high end fails wherever it does.
+    """
+    metric = low.gate.metric
+    statuses = low.status, high.status
+    if metric not in ends.unknown:
+        if "not-evaluable" in statuses:
+            return low if low.status == "not-evaluable" else high
+        if low.status in (high.status, "pass"):
+            return low
+        if high.status == "fail":
+            return high
+        if "fail" not in statuses:
+            return low if low.status == "review" else high
+    why = WHY_UNKNOWN
+    if metric not in ends.unknown and low.value is not None and high.value is not None:
+        why = (
+            f"the drop lies between {high.value:+.4f} and {low.value:+.4f}: {why}; pin "
+            f"{count(ends.open.get(metric, 0), 'question')} with `ragauge gold pin --narrow --open`"
+        )
+    return replace(
+        low,
+        status="not-evaluable",
+        value=None,
+        margin=None,
+        interval=None,
+        detectable=None,
+        reason=why,
+        code=PLACE_UNKNOWN,
+    )
+
+
+def estimated_drop(
+    estimate: SampledEstimate, better: Better, n: int
+) -> tuple[float, int, Interval]:
+    """How much worse a metric is by a sample of pins, the number of questions, and the interval."""
+    low, high = estimate.interval
+    if better == "lower":
+        return estimate.delta, n, (low, high)
+    return -estimate.delta + 0.0, n, (-high + 0.0, -low + 0.0)

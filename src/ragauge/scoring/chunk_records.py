@@ -1,0 +1,480 @@
+"""Records whose evidence stands somewhere in a chunk, and what they are worth at every place.
+
+The same place is taken in both runs, so that what is unknown of it cancels out where it matters to
+neither. Metrics are computed by their own formulas: a record is repeated for every outcome, with
+the ranks of that outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import product
+from math import fsum, isnan, prod
+from typing import NamedTuple
+
+import numpy as np
+
+from ragauge.metrics.batch import Batch
+from ragauge.metrics.columns import Floats, GoldColumns, Ints, Sparse, spread, starts_of
+from ragauge.metrics.metric import Selected
+from ragauge.scoring.places import (
+    MOST_RANKS,
+    NOT_FOUND,
+    PLACE_TABLE,
+    POSSIBLE_TABLE,
+    SIZE_TABLE,
+    ChunkPlaces,
+)
+
+MOST_OUTCOMES = 10_000
+"""Combinations of a question that are computed one by one; above, the ends of either run are."""
+
+BY_RANKS = frozenset(
+    f"retrieval.{name}"
+    for name in (
+        *("recall", "recall_all", "hit", "mrr", "ndcg", "map", "group_recall"),
+        *("negative_above", "bpref"),
+    )
+)
+"""The metrics that are functions of the ranks of the evidence."""
+
+_AT_ONCE = 200_000  # records that are measured at a time
+
+Ranks = tuple[int, ...]
+"""The rank of one piece in every record of a question."""
+
+
+class ChunkRecords:
+    """The records of one run, with the chunks of their questions."""
+
+    def __init__(
+        self, batches: Sequence[Batch], chunks: Mapping[int, tuple[ChunkPlaces, ...]]
+    ) -> None:
+        self._batches = batches
+        self.chunks = chunks
+
+    @cached_property
+    def batch(self) -> Batch:
+        """All records as one batch, with the tables of places and sizes."""
+        return _joined(self._batches)
+
+    @cached_property
+    def records(self) -> dict[int, list[int]]:
+        """The records of each question."""
+        records: dict[int, list[int]] = {question: [] for question in self.chunks}
+        for record, question in enumerate(self.batch.question.tolist()):
+            records[question].append(record)
+        return records
+
+    @cached_property
+    def ranks(self) -> list[list[int]]:
+        """The ranks of all pieces of each record, as if every chunk were a place of its own."""
+        counts = self.batch.gold.piece_count[self.batch.question].tolist()
+        all_ranks = self.batch.ranks.tolist()
+        ranks, begin = [], 0
+        for number in counts:
+            ranks.append(all_ranks[begin : begin + number])
+            begin += number
+        return ranks
+
+    @cached_property
+    def runs(self) -> dict[int, list[tuple[int, int]]]:
+        """The runs of places of each record: place and rank, by place."""
+        return _entries(self.batch.detail(PLACE_TABLE))
+
+    @cached_property
+    def possible(self) -> dict[int, list[tuple[int, int]]]:
+        """The ranks at which chunks without places may be found, and whether they surely are."""
+        return _entries(self.batch.detail(POSSIBLE_TABLE))
+
+    def piece(self, question: int, chunk: ChunkPlaces) -> int:
+        """The place of a chunk among the pieces of its question."""
+        return int(self.batch.gold.id_count[question]) + chunk.number
+
+    def sizes(self, k: int) -> tuple[float, float]:
+        """The median size of a hit in bytes, and the mean of the bytes in the first k."""
+        table = self.batch.detail(SIZE_TABLE)
+        near = table.key < k
+        if not near.any():
+            return 0.0, 0.0
+        return float(np.median(table.value[near])), float(table.total(self.batch.size, k).mean())
+
+    def piece_sizes(self) -> list[int]:
+        """How many bytes each chunk has that gold names, where its place is known."""
+        return [
+            chunk.places[-1][1] - chunk.places[0][0]
+            for chunks in self.chunks.values()
+            for chunk in chunks
+            if chunk.places
+        ]
+
+
+def _joined(batches: Sequence[Batch]) -> Batch:
+    first = batches[0]
+    starts = np.cumsum([0, *(batch.size for batch in batches)]).tolist()
+    details = {}
+    for name in (PLACE_TABLE, POSSIBLE_TABLE, SIZE_TABLE, *_READ):
+        tables = [
+            (start, batch.detail(name)) for start, batch in zip(starts, batches, strict=False)
+        ]
+        details[name] = Sparse(
+            np.concatenate([table.record + start for start, table in tables]),
+            np.concatenate([table.key for _, table in tables]),
+            np.concatenate([table.value for _, table in tables]),
+        )
+    columns = {
+        name: np.concatenate([getattr(batch, name) for batch in batches])
+        for name in (*_BY_RECORD, "ranks")
+    }
+    return _rebuilt(first, details=details, **columns)
+
+
+_READ = ("negative_rank", "judged_rank")
+"""The tables that these metrics read."""
+
+_BY_RECORD = (
+    *("question", "facts", "hit_count", "cited_count", "plain_cited_relevant"),
+    *("traceless", "with_error"),
+)
+
+
+def _rebuilt(batch: Batch, **changes: object) -> Batch:
+    """A batch with other columns; nothing that was computed of the old ones is taken along."""
+    fields = {name: getattr(batch, name) for name in batch.__struct_fields__}
+    return Batch(**{**fields, **changes})
+
+
+def _entries(table: Sparse) -> dict[int, list[tuple[int, int]]]:
+    entries: dict[int, list[tuple[int, int]]] = {}
+    for record, key, value in zip(
+        table.record.tolist(),
+        table.key.tolist(),
+        table.value.astype(np.int64).tolist(),
+        strict=True,
+    ):
+        entries.setdefault(record, []).append((key, value))
+    return entries
+
+
+# --- outcomes ---
+
+
+class PieceOutcomes(NamedTuple):
+    """How one chunk may be found: its rank in each record of run a and of run b, place by place.
+
+    `counts` is of the places with each outcome; 0 where nothing is known of places.
+    """
+
+    outcomes: dict[tuple[Ranks, Ranks], int]
+
+
+def piece_outcomes(
+    a: ChunkRecords, b: ChunkRecords, question: int, chunks: tuple[ChunkPlaces, ChunkPlaces]
+) -> PieceOutcomes:
+    """All outcomes of a chunk, which each run has under its own number."""
+    sides = [[(record, run) for record in run.records[question]] for run in (a, b)]
+    chunk_a, chunk_b = chunks
+    if chunk_a.places and len(chunk_a.places) == len(chunk_b.places):
+        runs = [
+            _runs_of_chunk(run.runs.get(record, ()), chunk)
+            for chunk, side in zip(chunks, sides, strict=True)
+            for record, run in side
+        ]
+        split = len(sides[0])
+        outcomes: dict[tuple[Ranks, Ranks], int] = {}
+        for number, ranks in _merged_runs(runs, len(chunk_a.places)):
+            key = ranks[:split], ranks[split:]
+            outcomes[key] = outcomes.get(key, 0) + number
+        return PieceOutcomes(outcomes)
+    # Nothing joins the two runs: any outcome of one may go with any of the other.
+    possible_a = _side_outcomes(a, question, chunk_a)
+    possible_b = _side_outcomes(b, question, chunk_b)
+    return PieceOutcomes(dict.fromkeys(product(possible_a, possible_b), 0))
+
+
+def _side_outcomes(run: ChunkRecords, question: int, chunk: ChunkPlaces) -> list[Ranks]:
+    records = run.records[question]
+    if chunk.places:
+        runs = [_runs_of_chunk(run.runs.get(record, ()), chunk) for record in records]
+        return list(dict.fromkeys(ranks for _, ranks in _merged_runs(runs, len(chunk.places))))
+    ranks_of = []
+    for record in records:
+        entries = [
+            (key % MOST_RANKS, sure)
+            for key, sure in run.possible.get(record, ())
+            if key // MOST_RANKS == chunk.number
+        ]
+        ranks = [rank for rank, _ in entries]
+        ranks_of.append(ranks if any(sure for _, sure in entries) else [*ranks, NOT_FOUND])
+    if len(records) == 1:
+        return [(rank,) for rank in ranks_of[0]]
+    # Slots share the place, whatever it is: found best in all of them, or worst in all.
+    best, worst = tuple(ranks[0] for ranks in ranks_of), tuple(ranks[-1] for ranks in ranks_of)
+    return [best] if best == worst else [best, worst]
+
+
+def _runs_of_chunk(entries: Sequence[tuple[int, int]], chunk: ChunkPlaces) -> list[tuple[int, int]]:
+    first, end = chunk.first, chunk.first + len(chunk.places)
+    runs = [(key - first, rank) for key, rank in entries if first <= key < end]
+    return runs or [(0, NOT_FOUND)]
+
+
+def _merged_runs(
+    runs: Sequence[Sequence[tuple[int, int]]], places: int
+) -> Iterator[tuple[int, Ranks]]:
+    """Stretches of places with one rank in every record: how many places, and the ranks."""
+    starts = sorted({at for own in runs for at, _ in own})
+    at_run = [0] * len(runs)
+    for place, start in enumerate(starts):
+        end = starts[place + 1] if place + 1 < len(starts) else places
+        for number, own in enumerate(runs):
+            while at_run[number] + 1 < len(own) and own[at_run[number] + 1][0] <= start:
+                at_run[number] += 1
+        yield end - start, tuple(own[at][1] for own, at in zip(runs, at_run, strict=True))
+
+
+class QuestionOutcomes(NamedTuple):
+    """All that may be true of a question: the ranks of its pieces in every record of both runs.
+
+    a, b     the ranks of all pieces, record by record, one entry an outcome
+    wide     there are too many outcomes: the entries are the best and the worst of either run, and
+             do not go together
+    places   each group of places: how many, and the best rank in either run
+    pieces   how many of its pieces are chunks, and of how many of them nothing is known
+    """
+
+    question: int
+    a: list[list[list[int]]]
+    b: list[list[list[int]]]
+    wide: bool
+    places: list[tuple[int, int, int]]
+    unplaced: int
+
+
+def question_outcomes(a: ChunkRecords, b: ChunkRecords, question: int) -> QuestionOutcomes:
+    """Put the outcomes of the chunks of a question together; their places are independent."""
+    chunks = list(zip(a.chunks[question], b.chunks[question], strict=True))
+    each = [piece_outcomes(a, b, question, pair).outcomes for pair in chunks]
+    rows_a = [a.ranks[record] for record in a.records[question]]
+    rows_b = [b.ranks[record] for record in b.records[question]]
+    pieces_a = [a.piece(question, chunk) for chunk, _ in chunks]
+    pieces_b = [b.piece(question, chunk) for _, chunk in chunks]
+    places = [
+        (number, _best(ranks_a), _best(ranks_b))
+        for outcomes in each
+        for (ranks_a, ranks_b), number in outcomes.items()
+        if number
+    ]
+    wide = prod(map(len, each)) > MOST_OUTCOMES
+    combinations: list[tuple[tuple[Ranks, Ranks], ...]]
+    if wide:
+        combinations = [
+            tuple(
+                (
+                    _end([one for one, _ in outcomes], worst=worst),
+                    _end([two for _, two in outcomes], worst=worst),
+                )
+                for outcomes in each
+            )
+            for worst in (False, True)
+        ]
+    else:
+        combinations = list(product(*each))
+    return QuestionOutcomes(
+        question,
+        [_with_ranks(rows_a, pieces_a, [one for one, _ in chosen]) for chosen in combinations],
+        [_with_ranks(rows_b, pieces_b, [two for _, two in chosen]) for chosen in combinations],
+        wide,
+        places,
+        sum(
+            not (chunk.places or chunk.anchor.quote) and _is_unknown(chunk, other)
+            for chunk, other in chunks
+        ),
+    )
+
+
+def _is_unknown(one: ChunkPlaces, other: ChunkPlaces) -> bool:
+    """Whether nothing is known of a chunk in some run, not even its document."""
+    return any(chunk.anchor.doc.startswith("\0") for chunk in (one, other))
+
+
+def _order(rank: int) -> int:
+    return MOST_RANKS if rank == NOT_FOUND else rank
+
+
+def _best(ranks: Ranks) -> int:
+    return min(ranks, key=_order, default=NOT_FOUND)
+
+
+def _end(all_ranks: Sequence[Ranks], *, worst: bool) -> Ranks:
+    """The best or the worst rank of every record, whatever place it is at."""
+    by_record = zip(*all_ranks, strict=True)
+    if worst:
+        return tuple(max(ranks, key=_order) for ranks in by_record)
+    return tuple(min(ranks, key=_order) for ranks in by_record)
+
+
+def _with_ranks(
+    rows: Sequence[Sequence[int]], pieces: Sequence[int], ranks: Sequence[Ranks]
+) -> list[list[int]]:
+    """The ranks of all pieces of some records, with those of chunks replaced."""
+    changed = [list(row) for row in rows]
+    for piece, of_piece in zip(pieces, ranks, strict=True):
+        for row, rank in zip(changed, of_piece, strict=True):
+            row[piece] = rank
+    return changed
+
+
+# --- values ---
+
+
+class MetricBand(NamedTuple):
+    """The ends of one metric for each question: of either run, and of the difference.
+
+    `low` and `high` are the values of both runs where their difference is least and greatest.
+    """
+
+    a: tuple[Floats, Floats]
+    b: tuple[Floats, Floats]
+    low: tuple[Floats, Floats]
+    high: tuple[Floats, Floats]
+
+
+def metric_bands(
+    a: ChunkRecords,
+    b: ChunkRecords,
+    outcomes: Sequence[QuestionOutcomes],
+    selected: Sequence[Selected],
+) -> dict[str, MetricBand]:
+    """The band of each metric that is a function of ranks, question by question; nan for none."""
+    chosen = [metric for metric in selected if metric.metric.id in BY_RANKS]
+    values_a = outcome_values(a, [(one.question, one.a) for one in outcomes], chosen)
+    values_b = outcome_values(b, [(one.question, one.b) for one in outcomes], chosen)
+    counts = np.array([len(one.a) for one in outcomes], np.int64)
+    starts = starts_of(counts)
+    wide = np.array([one.wide for one in outcomes], np.bool_)
+    bands = {}
+    for metric in chosen:
+        one, other = values_a[metric.id], values_b[metric.id]
+        least = [np.minimum.reduceat(values, starts) for values in (one, other)]
+        most = [np.maximum.reduceat(values, starts) for values in (one, other)]
+        delta = other - one
+        low = _pair_at(np.minimum.reduceat(delta, starts), delta, one, other, counts, starts)
+        high = _pair_at(np.maximum.reduceat(delta, starts), delta, one, other, counts, starts)
+        bands[metric.id] = MetricBand(
+            (least[0], most[0]),
+            (least[1], most[1]),
+            (np.where(wide, most[0], low[0]), np.where(wide, least[1], low[1])),
+            (np.where(wide, least[0], high[0]), np.where(wide, most[1], high[1])),
+        )
+    return bands
+
+
+def _pair_at(
+    end: Floats, delta: Floats, one: Floats, other: Floats, counts: Ints, starts: Ints
+) -> tuple[Floats, Floats]:
+    """The values of both runs at the first outcome of each question that has a difference."""
+    at_end = (delta == np.repeat(end, counts)) | np.isnan(delta)
+    place = np.where(at_end, np.arange(len(delta)), len(delta))
+    first = np.minimum(np.minimum.reduceat(place, starts), len(delta) - 1)
+    return one[first], other[first]
+
+
+def outcome_values(
+    run: ChunkRecords,
+    outcomes: Sequence[tuple[int, list[list[list[int]]]]],
+    selected: Sequence[Selected],
+) -> dict[str, Floats]:
+    """The value of each metric for each outcome, the mean over the records of the question."""
+    values: dict[str, list[Floats]] = {metric.id: [] for metric in selected}
+    source: list[int] = []
+    ranks: list[int] = []
+    sizes: list[int] = []
+
+    def measure() -> None:
+        batch = _repeated(run.batch, np.array(source, np.int64), np.array(ranks, np.int32))
+        for metric in selected:
+            values[metric.id].append(_means(_values(metric, batch), sizes))
+        source.clear()
+        ranks.clear()
+        sizes.clear()
+
+    for question, each in outcomes:
+        records = run.records[question]
+        for rows in each:
+            source += records
+            sizes.append(len(records))
+            for row in rows:
+                ranks += row
+        if len(source) > _AT_ONCE:
+            measure()
+    if sizes:
+        measure()
+    return {name: np.concatenate(parts) for name, parts in values.items()}
+
+
+def _repeated(batch: Batch, source: Ints, ranks: Ints) -> Batch:
+    columns = {name: getattr(batch, name)[source] for name in _BY_RECORD}
+    details = {name: _repeated_table(batch.detail(name), source, batch.size) for name in _READ}
+    return _rebuilt(batch, details=details, ranks=ranks, **columns)
+
+
+def _repeated_table(table: Sparse, source: Ints, size: int) -> Sparse:
+    """The entries of records that are repeated."""
+    if not len(table.record):
+        return table
+    counts = np.bincount(table.record, minlength=size)
+    order = np.argsort(table.record, kind="stable")
+    entries = order[spread(starts_of(counts)[source], counts[source])]
+    record = np.repeat(np.arange(len(source), dtype=np.int64), counts[source])
+    return Sparse(record, table.key[entries], table.value[entries])
+
+
+def _values(selected: Selected, batch: Batch) -> Floats:
+    metric = selected.metric
+    assert metric.value is not None
+    inside, _ = metric.over.members(batch)
+    return np.where(inside, metric.value(batch, selected.k or 0).astype(np.float64), np.nan)
+
+
+def _means(values: Floats, sizes: Sequence[int]) -> Floats:
+    """The mean of each stretch of values that are not nan."""
+    if all(size == 1 for size in sizes):
+        return values
+    means, begin = [], 0
+    every = values.tolist()
+    for size in sizes:
+        defined = [value for value in every[begin : begin + size] if not isnan(value)]
+        means.append(fsum(defined) / len(defined) if defined else np.nan)
+        begin += size
+    return np.array(means)
+
+
+def unit_ranks_of(
+    gold: GoldColumns, question: int, rows: Sequence[Sequence[int]]
+) -> tuple[tuple[int, ...], ...]:
+    """The ranks of each unit, from 1, in the records that find it: of groups, or else of pieces."""
+    members = spread(
+        gold.member_start[question : question + 1], gold.member_count[question : question + 1]
+    ).tolist()
+    units: list[list[int]]
+    if members:
+        units = [[] for _ in range(int(gold.group_count[question]))]
+        for member in members:
+            units[int(gold.member_group[member])].append(int(gold.member_piece[member]))
+    else:
+        first = int(gold.piece_start[question])
+        count = int(gold.piece_count[question])
+        relevant = gold.piece_relevant[first : first + count].tolist()
+        units = [[piece] for piece in range(count) if relevant[piece]]
+    return tuple(
+        tuple(
+            sorted(
+                min(found) + 1
+                for row in rows
+                if (found := [row[piece] for piece in pieces if row[piece] != NOT_FOUND])
+            )
+        )
+        for pieces in units
+    )

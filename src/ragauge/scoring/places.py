@@ -1,0 +1,247 @@
+"""Places: where the evidence of a chunk id may stand, and at which rank each place is found.
+
+The id of a chunk says that the evidence stands somewhere in it. Windows of the shortest evidence
+that is considered, each half a window behind the one before, are the places it may stand at. A
+place is found like an anchor: by the first hits that together cover half of it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ragauge.model.gold import Anchor
+from ragauge.quotes import border, normalised
+from ragauge.scoring.evidence_pieces import EFFECTIVE_PREFIX, GoldDetails, is_somewhere
+from ragauge.scoring.evidence_places import RankedPlace, refuse_mixed
+from ragauge.spans import Merged, merged, of_unit
+
+LEAST_EVIDENCE = 40
+"""Bytes of the shortest evidence. Of 20, 40, 80 and 160, measured against true spans, it was the
+longest that made few sure regressions wrong (docs/explanation/rechunking.md)."""
+
+NOT_FOUND = -1
+"""The rank of a place that no hit finds; ranks count from 0."""
+
+_LEAST_SHARED = 20
+
+
+def places_of(piece: Merged, *, least: int = LEAST_EVIDENCE, text: str | None = None) -> Merged:
+    """The places of a piece; those of white space alone are left out where its text is known.
+
+    `text` is used where it has as many bytes as the piece.
+    """
+    windows: Merged = []
+    step = max(1, least // 2)
+    for start, end in piece:
+        if end - start <= least:
+            windows.append((start, end))
+            continue
+        windows.extend((at, at + least) for at in range(start, end - least, step))
+        windows.append((end - least, end))
+    data = None if text is None else text.encode(errors="surrogatepass")
+    if data is None or len(piece) != 1 or len(data) != piece[0][1] - piece[0][0]:
+        return windows
+    first = piece[0][0]
+    written = [window for window in windows if data[window[0] - first : window[1] - first].strip()]
+    return written or windows
+
+
+def ranks_of_places(
+    places: Merged, covers: Iterable[tuple[int, Merged]], *, single: bool = False
+) -> list[int]:
+    """The rank at which each place is found; `covers` are hits in the order of their ranks.
+
+    Places stand in order, and each byte is counted once however often it is covered: the work grows
+    with the number of places and of hits, not with their product. `single`: one hit alone must do.
+    """
+    ranks = [NOT_FOUND] * len(places)
+    missing = [(end - start + 1) // 2 for start, end in places]  # bytes to half of each
+    starts = [start for start, _ in places]
+    longest = max((end - start for start, end in places), default=0)
+    gaps = merged(places)
+    left = len(places)
+    for rank, spans in covers:
+        if single:
+            missing = [(end - start + 1) // 2 for start, end in places]
+            fresh = _shared(spans, merged(places))
+        else:
+            fresh = _shared(spans, gaps)
+            gaps = _without(gaps, fresh) if fresh else gaps
+        for start, end in fresh:
+            at = bisect_right(starts, start - longest)
+            while at < len(places) and starts[at] < end:
+                low, high = places[at]
+                missing[at] -= max(0, min(high, end) - max(low, start))
+                if missing[at] <= 0 and ranks[at] == NOT_FOUND:
+                    ranks[at] = rank
+                    left -= 1
+                at += 1
+        if not left:
+            break
+    return ranks
+
+
+def _shared(spans: Merged, gaps: Merged) -> Merged:
+    """What two unions have in common."""
+    shared: Merged = []
+    for start, end in spans:
+        for low, high in gaps:
+            if low >= end:
+                break
+            if high > start:
+                shared.append((max(start, low), min(end, high)))
+    return shared
+
+
+def _without(gaps: Merged, covered: Merged) -> Merged:
+    """Intervals less what is covered of them."""
+    left: Merged = []
+    for low, high in gaps:
+        at = low
+        for start, end in covered:
+            if end <= at or start >= high:
+                continue
+            if start > at:
+                left.append((at, start))
+            at = max(at, end)
+        if at < high:
+            left.append((at, high))
+    return left
+
+
+def shared_text(piece: str, text: str, *, least: int = _LEAST_SHARED) -> Merged:
+    """The bytes of a piece's text that the text of a hit shares; both are normalised.
+
+    All of it where the hit contains it; every occurrence of a hit that stands inside; else what the
+    end of one and the start of the other have in common.
+    """
+    if not piece or not text:
+        return []
+    if piece in text:
+        return [(0, _bytes(piece, len(piece)))]
+    if text in piece:
+        if _bytes(text, len(text)) < least:
+            return []
+        intervals = []
+        at = piece.find(text)
+        while at >= 0:
+            intervals.append((_bytes(piece, at), _bytes(piece, at + len(text))))
+            at = piece.find(text, at + 1)
+        return merged(intervals)
+    head, tail = border(text, piece, least), border(piece, text, least)
+    length = _bytes(piece, len(piece))
+    parts = [(0, _bytes(piece, head)), (_bytes(piece, len(piece) - tail), length)]
+    return merged((start, end) for start, end in parts if end > start)
+
+
+def _bytes(text: str, characters: int) -> int:
+    """How many bytes some first characters of a text are."""
+    if text.isascii():
+        return characters
+    return len(text[:characters].encode(errors="surrogatepass"))
+
+
+def runs_of(ranks: Sequence[int]) -> list[tuple[int, int]]:
+    """Ranks as runs: where each begins, and its rank; neighbours are mostly found together."""
+    return [(at, rank) for at, rank in enumerate(ranks) if at == 0 or rank != ranks[at - 1]]
+
+
+# --- the chunks of an item ---
+
+PLACE_TABLE = "place_rank"
+"""The table of ranks of places: runs of places of one rank, by the first place of each."""
+
+POSSIBLE_TABLE = "possible_rank"
+"""The table of ranks at which evidence may be found of which no place is known."""
+
+SIZE_TABLE = "hit_bytes"
+"""The table of sizes of hits, by their rank."""
+
+MOST_RANKS = 1 << 16
+ANYWHERE = "\0anywhere"
+"""The document of a chunk of which nothing is known: any hit may hold its evidence."""
+
+NOWHERE = "\0nowhere"
+"""The document of a chunk that a run does not have: no hit of it holds its evidence."""
+
+FOREIGN_ID = f"{EFFECTIVE_PREFIX}\0"
+"""What the id of an effective place begins with where a hit with its id may be another chunk."""
+
+_MOST_POSSIBLE = 20
+
+
+class ChunkPlaces(NamedTuple):
+    """A chunk among the anchors of an item: its number there, its places, and that of the first.
+
+    Places of the chunks of an item are numbered through. A chunk without places is known by its
+    document at best. `text` is normalised, and there where places are bytes of it.
+    """
+
+    number: int
+    anchor: Anchor
+    first: int
+    places: Merged
+    text: str | None = None
+
+
+def chunk_places(details: GoldDetails, *, least: int = LEAST_EVIDENCE) -> tuple[ChunkPlaces, ...]:
+    """The chunks of an item whose evidence may stand anywhere in them."""
+    chunks = []
+    first = 0
+    for number, anchor in enumerate(details.anchors):
+        if not is_somewhere(anchor):
+            continue
+        text = None
+        places: Merged = []
+        if anchor.spans:
+            piece = of_unit(anchor.spans, anchor.spans[0].unit)
+            places = places_of(piece, least=least, text=anchor.quote)
+        elif anchor.quote is not None:
+            text = normalised(anchor.quote)
+            places = places_of([(0, _bytes(text, len(text)))], least=least)
+        chunks.append(ChunkPlaces(number, anchor, first, places, text))
+        first += len(places)
+    return tuple(chunks)
+
+
+def place_runs(
+    chunk: ChunkPlaces,
+    hits: Sequence[RankedPlace],
+    first: Mapping[str, int],
+    *,
+    single: bool = False,
+) -> list[tuple[int, int]]:
+    """The ranks of the places of a chunk, as runs; `first` has the first rank of each id."""
+    anchor = chunk.anchor
+    covers: list[tuple[int, Merged]] = []
+    if chunk.text is not None:
+        for rank, hit in hits:
+            if first.get(hit.id, rank) == rank and hit.may_quote(anchor.doc):
+                covers.append((rank, shared_text(chunk.text, hit.text)))
+    else:
+        unit = anchor.spans[0].unit
+        for rank, hit in hits:
+            if hit.spans and anchor.doc in hit.docs:
+                refuse_mixed(hit, unit)
+                covers.append((rank, of_unit(hit.spans, unit)))
+    return runs_of(ranks_of_places(chunk.places, covers, single=single))
+
+
+def possible_ranks(
+    chunk: ChunkPlaces, hits: Sequence[RankedPlace], first: Mapping[str, int]
+) -> list[tuple[int, bool]]:
+    """The ranks at which a chunk of unknown place may be found, and whether it surely is there.
+
+    A hit with its own id holds all of it, so that nothing behind it can matter. Where no rank is
+    sure, the chunk may not be found at all.
+    """
+    own_id = (chunk.anchor.id or "").removeprefix(EFFECTIVE_PREFIX)
+    doc = chunk.anchor.doc
+    if doc == NOWHERE:
+        return []
+    sure = first.get(own_id)
+    ranks = [rank for rank, hit in hits if doc == ANYWHERE or doc in hit.stated]
+    ranks = [rank for rank in ranks if sure is None or rank < sure][:_MOST_POSSIBLE]
+    return [*((rank, False) for rank in ranks), *([] if sure is None else [(sure, True)])]
