@@ -64,6 +64,8 @@ def compare(
             scores_a, scores_b, pairs, levels=aligned.levels, judging=judging
         )
         deltas = computing.result()
+    # What the headline may speak of, and no more: a table of all metrics by all slices is noise.
+    in_slices = [delta.metric for delta in deltas if delta.p_holm is not None]
     return Comparison(
         run_a=_counted(a, scores_a, pairs.mine.tolist()),
         run_b=_counted(b, scores_b, pairs.theirs.tolist()),
@@ -84,6 +86,7 @@ def compare(
         verdict=verdict,
         ranked=aligned.ranked,
         k=judging.k,
+        slices=metric_deltas.slice_deltas(scores_a, scores_b, pairs, in_slices),
     )
 
 
