@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Literal
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -234,7 +235,7 @@ def _aligned(
     )
     return Aligned(
         a=replace(scores_a, gone=_gone(inputs_a, common)),
-        b=scores_b,
+        b=_with_slices(scores_b, items, inputs_b),
         levels={
             (item.qid, item.turn): levels for item, levels in zip(items, gold.levels, strict=True)
         },
@@ -427,6 +428,27 @@ def _gold_table(
         slices=False,
         beside=beside,
     )
+
+
+def _with_slices(scores: Scores, items: Sequence[GoldItem], inputs: StoredInputs) -> Scores:
+    """Scores that say which questions are in which slice, by the gold as it is written."""
+    values = scores.per_question
+    assert values is not None
+    if values.slices:
+        return scores
+    profile = registry.profile(scores.profile)
+    name = inputs.snapshot.inputs.gold_name
+    table = gold_table(items, profile, scores.options, name=name, chunks=inputs.chunks)
+    keys = list(zip(table.qids, table.turns, strict=True))
+    place_of = {key: place for place, key in enumerate(zip(values.qids, values.turns, strict=True))}
+    slices = {
+        dimension: {
+            part: np.array([place_of[keys[i]] for i in places.tolist()], np.int64)
+            for part, places in parts.items()
+        }
+        for dimension, parts in table.slices.items()
+    }
+    return replace(scores, per_question=replace(values, slices=slices))
 
 
 def _with_unit_names(scores: Scores, items: Sequence[GoldItem], chunks: Chunks) -> Scores:

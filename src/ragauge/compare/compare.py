@@ -78,6 +78,11 @@ def compare(
             least = scores_a.options.least_evidence
             places = place_counts(changes, aligned.places, k=judging.k, least=least)
         deltas = computing.result()
+    # What the headline may speak of, and no more: a table of all metrics by all slices is noise.
+    # Nor of what depends on places that gold does not say.
+    in_slices = [
+        delta.metric for delta in deltas if delta.p_holm is not None and delta.band is None
+    ]
     return Comparison(
         run_a=_counted(a, scores_a, pairs.mine.tolist()),
         run_b=_counted(b, scores_b, pairs.theirs.tolist()),
@@ -100,6 +105,7 @@ def compare(
         k=judging.k,
         ids=aligned.ids,
         places=places,
+        slices=metric_deltas.slice_deltas(scores_a, scores_b, pairs, in_slices),
     )
 
 

@@ -24,7 +24,7 @@ from ragauge.gates.drops import (
 from ragauge.gates.lost_results import FilledResults, LostResults, fill_worst, lost_results
 from ragauge.metrics.columns import Bools, Floats, Ints
 from ragauge.metrics.metric import SHARES, Metric
-from ragauge.model.comparison import Delta
+from ragauge.model.comparison import ComparedSlice, Delta, SliceDelta
 from ragauge.model.phrases import count
 from ragauge.model.scores import MetricResult, Scores
 from ragauge.scoring.estimates import Estimate, delta_estimate
@@ -138,6 +138,79 @@ def _profile_metrics(scores: Scores) -> set[str]:
     if profile is None:  # of another version, or of somebody's own
         return set()
     return {chosen.id for chosen in registry.select(profile.metrics, scores.k)}
+
+
+MOST_PARTS = 200
+"""Of a dimension with more parts, such as documents, the largest are compared."""
+
+
+def slice_deltas(
+    a: Scores, b: Scores, pairs: QuestionPairs, metrics: Sequence[str]
+) -> dict[str, dict[str, ComparedSlice]]:
+    """The changes of some metrics over each slice, with intervals.
+
+    A slice with fewer questions than `min_n` has no values, as in scores.
+    """
+    assert b.per_question is not None
+    place_of = {place: number for number, place in enumerate(pairs.theirs.tolist())}
+    columns = [
+        _column(name, a, b, pairs)
+        for name in metrics
+        if _by_question(name) and name in a.metrics and incomparable(name, b, a) is None
+    ]
+    slices: dict[str, dict[str, ComparedSlice]] = {}
+    for dimension, parts in b.per_question.slices.items():
+        chosen = {
+            name: [place_of[place] for place in places.tolist() if place in place_of]
+            for name, places in parts.items()
+        }
+        largest = sorted(chosen, key=lambda name: (-len(chosen[name]), name))[:MOST_PARTS]
+        compared = {
+            name: ComparedSlice(
+                n=len(chosen[name]),
+                deltas=_slice(columns, pairs, chosen[name], b.options.min_n),
+            )
+            for name in sorted(largest)
+            if chosen[name]
+        }
+        if compared:
+            slices[dimension] = compared
+    return slices
+
+
+def _slice(
+    columns: Sequence[_MetricColumn], pairs: QuestionPairs, places: Sequence[int], min_n: int
+) -> tuple[SliceDelta, ...]:
+    deltas = []
+    inside = np.zeros(len(pairs.mine), np.bool_)
+    inside[list(places)] = True
+    for column in columns:
+        part = _MetricColumn(
+            column.name, column.metric, column.a, column.b, column.inside & inside, column.filled
+        )
+        n = int(np.count_nonzero(part.inside))
+        if n < max(1, min_n):
+            continue
+        share = SHARES.get(column.metric.aggregate)
+        first, second = (
+            exact_sums.mean(side[part.inside])
+            if share is None
+            else quantile(side[part.inside], share)
+            for side in (part.a, part.b)
+        )
+        assert first is not None and second is not None
+        deltas.append(
+            SliceDelta(
+                metric=column.name,
+                better=column.metric.better,
+                a=first,
+                b=second,
+                delta=second - first + 0.0,
+                n=n,
+                interval=_estimate(part, pairs).closed,
+            )
+        )
+    return tuple(deltas)
 
 
 def _by_question(name: str) -> bool:

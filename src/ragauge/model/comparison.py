@@ -187,6 +187,38 @@ class Delta(Struct, frozen=True, kw_only=True):
         return ends[1] < 0 if self.better == "higher" else ends[0] > 0
 
 
+class SliceDelta(Struct, frozen=True, kw_only=True):
+    """One metric over the questions of a slice that have a value in both runs.
+
+    The interval is of this slice alone. Of twenty slices one lies beside 0 by chance, so there is
+    no test, and no headline speaks of it.
+    """
+
+    metric: str
+    better: Better
+    a: float
+    b: float
+    delta: float
+    n: int
+    interval: tuple[float, float] | None = None
+
+    @property
+    def worse(self) -> bool:
+        """Whether run b is on the worse side, however little."""
+        return self.delta < 0 if self.better == "higher" else self.delta > 0
+
+
+class ComparedSlice(Struct, frozen=True, kw_only=True):
+    """A part of the questions: how many there are, and its metrics where n is large enough."""
+
+    n: int
+    deltas: tuple[SliceDelta, ...] = ()
+
+    def of(self, metric: str) -> SliceDelta | None:
+        """The change of one metric."""
+        return next((delta for delta in self.deltas if delta.metric == metric), None)
+
+
 class AnswerChange(Struct, frozen=True, kw_only=True):
     """What came of the answer to one question: labels of both sides, and what flipped.
 
@@ -273,6 +305,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     k            the cut-off within which something counts as found in the kinds of questions
     ids          what the chunk ids of both runs have in common; None for files of scores
     places       what is open, where evidence stands somewhere in a chunk; None where none does
+    slices       the parts of each dimension, such as languages, with their own changes
     """
 
     run_a: ComparedRun
@@ -294,6 +327,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     k: int = DEFAULT_K
     ids: IdFacts | None = None
     places: PlaceCounts | None = None
+    slices: Mapping[str, Mapping[str, ComparedSlice]] = {}
 
     @property
     def recognised(self) -> Match | None:

@@ -250,6 +250,14 @@ COMPARE_FIELDS = {
     "deltas.ID.better": "`higher` or `lower`",
     "deltas.ID.reason": "why there is no delta",
     "deltas.ID.unrounded": "the same before rounding",
+    "slices.DIMENSION.PART.n": "compared questions in the part",
+    "slices.DIMENSION.PART.deltas.ID.a": "the value of the first run, over questions of the part "
+    "with a value in both",
+    "slices.DIMENSION.PART.deltas.ID.b": "the value of the second run",
+    "slices.DIMENSION.PART.deltas.ID.delta": "b - a",
+    "slices.DIMENSION.PART.deltas.ID.n": "questions of the part with a value in both runs",
+    "slices.DIMENSION.PART.deltas.ID.interval": "the 95 % interval of the part alone, not adjusted "
+    "for their number",
     "kinds.retrieval": "how many questions are of which kind, by all that they expect",
     "kinds.answer": "the same by what came of the answers",
     "k": "the cut-off within which something counts as found in the kinds of retrieval",

@@ -101,6 +101,7 @@ _DELTA = record(
     reason=OR_TEXT,
     unrounded=record(a=OR_NUMBER, b=OR_NUMBER, delta=OR_NUMBER, interval=INTERVAL),
 )
+_SLICE_DELTA = record(a=NUMBER, b=NUMBER, delta=NUMBER, n=WHOLE, interval=INTERVAL)
 _CHECK = record(
     questions=WHOLE,
     kinds=COUNTS,
@@ -112,6 +113,10 @@ _CHECK = record(
     failed=FLAG,
 )
 _KINDS = record(**dict.fromkeys(comparison.KINDS, WHOLE))
+
+
+def _keyed(value: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": value}
 
 
 def compare_schema() -> Schema:
@@ -130,6 +135,7 @@ def compare_schema() -> Schema:
         aggregate_a=aggregate,
         aggregate_b=aggregate,
         deltas={**deltas, "additionalProperties": _DELTA},
+        slices=_keyed(_keyed(record(n=WHOLE, deltas=_keyed(_SLICE_DELTA)))),
         kinds=record(retrieval=_KINDS, answer=_KINDS),
         k=WHOLE,
         left_out=COUNTS,

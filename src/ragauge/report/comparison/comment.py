@@ -33,6 +33,7 @@ def _text(view: ComparisonView) -> str:
         section("the gates", markdown_parts.gates(comparison, shortened)),
         section("what made gates fail", markdown.damage(comparison.verdict, "####", shortened)),
         section("the metrics", _deltas(comparison)),
+        section("the slices", _slices(comparison)),
         # Regressions first; each table is cut by itself.
         *(section(title, folded(title, lines)) for title, lines in tables),
         section("the causes", _causes(comparison)),
@@ -58,6 +59,11 @@ def _deltas(comparison: Comparison) -> list[str]:
         "",
         *([*rest_lines, ""] if rest_lines else []),
     ]
+
+
+def _slices(comparison: Comparison) -> list[str]:
+    lines = markdown_parts.slices(comparison, "####", _ROWS, shortened)
+    return folded("Slices", lines[2:]) if lines else []
 
 
 def _causes(comparison: Comparison) -> list[str]:

@@ -30,6 +30,10 @@ def _text(view: ComparisonView) -> str:
             markdown.damage(comparison.verdict, "###", shortened, full=view.full),
         ),
         section("the metrics", ["### Metrics", "", *markdown_parts.deltas(comparison, shortened)]),
+        section(
+            "the slices",
+            markdown_parts.slices(comparison, "###", 10**6 if view.full else _ROWS, shortened),
+        ),
         section("the counts", ["### Questions", "", *markdown_parts.kind_lines(view)]),
         *(
             section(

@@ -11,6 +11,7 @@ from ragauge.model.comparison import (
     KINDS,
     MATCH_LEVELS,
     SCHEMA,
+    ComparedSlice,
     ComparisonReport,
     ComparisonView,
     Delta,
@@ -46,6 +47,10 @@ def _document(view: ComparisonView) -> dict[str, Any]:
             "ids": None if comparison.ids is None else msgspec.to_builtins(comparison.ids),
             "sizes": _sizes(comparison.places),
             **{delta.metric: _delta(delta) for delta in comparison.deltas},
+        },
+        "slices": {
+            dimension: {name: _slice(part) for name, part in parts.items()}
+            for dimension, parts in comparison.slices.items()
         },
         "kinds": {"retrieval": _kinds(comparison.kinds), "answer": _kinds(comparison.answer_kinds)},
         "k": comparison.k,
@@ -129,6 +134,20 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "estimate": None if delta.estimate is None else msgspec.to_builtins(delta.estimate),
         "unrounded": {"a": delta.a, "b": delta.b, "delta": delta.delta, "interval": delta.interval},
     }
+
+
+def _slice(part: ComparedSlice) -> dict[str, Any]:
+    deltas = {
+        delta.metric: {
+            "a": rounded(delta.a),
+            "b": rounded(delta.b),
+            "delta": rounded(delta.delta),
+            "n": delta.n,
+            "interval": rounded_pair(delta.interval),
+        }
+        for delta in part.deltas
+    }
+    return {"n": part.n, "deltas": deltas}
 
 
 def _check(check: KindCheck) -> dict[str, Any]:

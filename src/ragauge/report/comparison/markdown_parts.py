@@ -90,6 +90,22 @@ def deltas(comparison: Comparison, escape: Escape = escaped) -> list[str]:
     return [*lines, *(f"- {escape(line)}" for line in rest), ""]
 
 
+def slices(comparison: Comparison, marks: str, most: int, escape: Escape = escaped) -> list[str]:
+    """A table for each dimension of slices, with the foremost metrics."""
+    metrics = sentences.slice_metrics(comparison)
+    lines: list[str] = []
+    for dimension, parts in sentences.listed_slices(comparison).items() if metrics else ():
+        heads = [escape(dimension), "n", *(f"Δ {markdown.metric_name(m, escape)}" for m in metrics)]
+        rows = [
+            (escape(name), str(part.n), *sentences.slice_cells(part, metrics))
+            for name, part in parts[:most]
+        ]
+        lines += [*markdown.table(heads, rows), *markdown.more(len(parts) - len(rows))]
+    if not lines:
+        return []
+    return [f"{marks} Slices", "", *lines, sentence(sentences.SLICE_NOTE), ""]
+
+
 def delta_table(
     deltas: Sequence[Delta], sides: tuple[str, str], escape: Escape = escaped
 ) -> list[str]:

@@ -29,6 +29,7 @@ def _text(view: ComparisonView) -> str:
         "## Metrics",
         "",
         *markdown_parts.deltas(comparison),
+        *markdown_parts.slices(comparison, "##", 10**6 if view.full else _ROWS),
         "## Questions",
         "",
         *markdown_parts.kind_lines(view),

@@ -16,6 +16,7 @@ from ragauge.model.comparison import (
     WORSE,
     Cause,
     ComparedRun,
+    ComparedSlice,
     Comparison,
     ComparisonView,
     Delta,
@@ -235,6 +236,43 @@ def _evidence(deltas: Sequence[Delta]) -> str:
         f"{change}; {len(certain)} of {phrases.count(len(tested), noun)} changed beyond chance: "
         f"{len(certain) - worse} better, {worse} worse"
     )
+
+
+SLICE_NOTE = "Δ of each slice with its own 95 % interval, not adjusted for their number"
+_SLICE_COLUMNS = 2
+
+
+def slice_metrics(comparison: Comparison) -> list[str]:
+    """The metrics that tables of slices show, the foremost ones; JSON has all of a headline."""
+    tested = [delta for delta in shown_deltas(comparison.deltas) if delta.p_holm is not None]
+    valued = [delta for delta in tested if delta.delta is not None and delta.interval is not None]
+    return [delta.metric for delta in sorted(valued, key=_importance)[:_SLICE_COLUMNS]]
+
+
+def listed_slices(comparison: Comparison) -> dict[str, list[tuple[str, ComparedSlice]]]:
+    """The parts that tables show: those with a value, of dimensions with more than one.
+
+    One part of all questions says nothing that the table of metrics does not.
+    """
+    listed = {}
+    for dimension, parts in comparison.slices.items():
+        valued = [(name, part) for name, part in parts.items() if part.deltas]
+        if len(parts) > 1 and valued:
+            listed[dimension] = valued
+    return listed
+
+
+def slice_cells(part: ComparedSlice, metrics: Sequence[str]) -> list[str]:
+    """The changes of some metrics in a slice, each with its interval."""
+    cells = []
+    for metric in metrics:
+        delta = part.of(metric)
+        if delta is None:
+            cells.append("-")
+        else:
+            change = phrases.signed_number(delta.delta)
+            cells.append(f"{change} ({bounds(delta.interval)})" if delta.interval else change)
+    return cells
 
 
 def family(deltas: Iterable[Delta]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ragauge.model import phrases
 from ragauge.model.comparison import ComparisonReport, ComparisonView, Delta, Kind
+from ragauge.model.metric_names import metric_label
 from ragauge.report.ci import entries
 from ragauge.report.comparison import sentences
 from ragauge.report.comparison.sentences import QuestionGroup
@@ -49,6 +50,7 @@ def _text(view: ComparisonView) -> str:
         print_damage(console, result, full=view.full)
         console.print()
     _print_deltas(console, view)
+    _print_slices(console, view)
     console.print(sentences.rung_line(comparison))
     for line in sentences.place_lines(comparison):
         console.print(line)
@@ -97,6 +99,26 @@ def _print_deltas(console: Console, view: ComparisonView) -> None:
     if undefined is not None:
         console.print(undefined)
     if view.comparison.deltas:
+        console.print()
+
+
+def _print_slices(console: Console, view: ComparisonView) -> None:
+    slices = sentences.listed_slices(view.comparison)
+    metrics = sentences.slice_metrics(view.comparison)
+    if not metrics:
+        return
+    heads = [f"Δ {plain(metric_label(metric))}" for metric in metrics]
+    for dimension, parts in slices.items():
+        table = _table(plain(dimension), "n", *heads, right=("n",))
+        listed = parts if view.full else parts[:_ROWS]
+        for name, part in listed:
+            table.add_row(plain(name), str(part.n), *sentences.slice_cells(part, metrics))
+        console.print(table)
+        if len(parts) > len(listed):
+            console.print(f"... and {len(parts) - len(listed)} more; --full shows all")
+        console.print()
+    if slices:
+        console.print(sentences.SLICE_NOTE)
         console.print()
 
 

@@ -74,6 +74,8 @@ def comparison_page(view: ComparisonView) -> str:
         "counts": _counts(comparison),
         "deltas": sentences.shown_deltas(comparison.deltas),
         "metric_lines": _metric_lines(comparison),
+        "slices": sentences.listed_slices(comparison),
+        "slice_metrics": sentences.slice_metrics(comparison),
         "cause_lines": [sentences.cause_line(cause) for cause in comparison.causes],
         "figures": _figures(comparison),
         "worse": [query for query, is_worse in zip(queries, failing, strict=True) if is_worse],
