@@ -130,6 +130,7 @@ def test_a_verdict_without_gates_has_not_passed() -> None:
     assert gate(score(GOLD, TRACES, profile="all"), "chr>=0.9").passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", ["ship", "all"])
 def test_a_saved_file_is_the_one_of_the_command(profile: str, folder: Folder) -> None:
     """`save` and `score --full -o` write the same bytes in every format, and commands read them."""
@@ -168,6 +169,7 @@ def test_a_saved_verdict_is_that_of_the_command(folder: Folder) -> None:
     assert verdict.to_dict()["gates"][0]["name"] == "chr"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["json", "md", "csv"])
 def test_a_saved_comparison_is_the_one_of_the_command(name: str, folder: Folder) -> None:
     gold = folder.write("gold.jsonl", GOLD).name
