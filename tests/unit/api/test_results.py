@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import pickle
 from html.parser import HTMLParser
@@ -316,6 +317,16 @@ def test_metrics_gates_and_questions_become_frames(scores: ScoreResult) -> None:
         scores.to_pandas("slices")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_are_judged_and_compared(library: str) -> None:
+    frame = pytest.importorskip(library).DataFrame
+    assert gate(frame(TRACES), "chr>=0.9", gold=frame(GOLD)).passed
+    comparison = compare(frame(TRACES), frame(BAD), gold=frame(GOLD))
+    assert comparison.deltas == compare(TRACES, BAD, gold=GOLD).deltas
+    drop = gate(frame(BAD), {"chr": {"max_drop": 0.1}}, gold=GOLD, baseline=frame(TRACES))
+    assert drop["chr"].status == "fail"
+
+
 def test_without_pandas_a_frame_says_what_to_install(
     scores: ScoreResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,3 +342,4 @@ def test_the_package_compare_is_also_the_function() -> None:
     assert module is align is ragauge.compare.align  # type: ignore[attr-defined]
     assert ragauge.compare(TRACES, TRACES, gold=GOLD).exit_code == 0
     assert compare is ragauge.compare
+    assert list(inspect.signature(compare).parameters)[:3] == ["a", "b", "gold"]
