@@ -588,14 +588,17 @@ def _has_cut_off(name: str) -> bool:
 
 
 def _demands(gates: Any, profile: Profile, depth: int) -> list[Gate]:
+    """Gates on one question: how many there must be at least is not asked."""
     if gates is None:
         return []
     if isinstance(gates, str):
-        return parse.parse_items(gates, profile, [depth])
-    if isinstance(gates, Mapping):
-        return parse.parse_table(gates, profile, [depth], origin="gates")
-    message = f"gates are a text or a table, got: {type(gates).__name__}"
-    raise RagaugeError.of("usage", message, hint='for example gates="recall@5>=1"')
+        asked = parse.parse_items(gates, profile, [depth])
+    elif isinstance(gates, Mapping):
+        asked = parse.parse_table(gates, profile, [depth], origin="gates")
+    else:
+        message = f"gates are a text or a table, got: {type(gates).__name__}"
+        raise RagaugeError.of("usage", message, hint='for example gates="recall@5>=1"')
+    return [replace(gate, min_n=1) for gate in asked]
 
 
 def _gold_item(
