@@ -6,6 +6,7 @@ Run as `python scripts/reference.py`; `--check` only says which pages are stale,
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,8 +15,11 @@ from pathlib import Path
 import click
 import msgspec
 
+import ragauge
 import reference_words as words
 from ragauge import registry
+from ragauge.api import commands
+from ragauge.api.results import ComparisonResult, ScoreResult, VerdictResult
 from ragauge.cli.main import root as command_group
 from ragauge.codes import CODES, ExitCode
 from ragauge.formats.schemas import catalogue
@@ -27,6 +31,7 @@ from ragauge.model.field_spellings import GOLD_SPELLINGS, HIT_IDS, TRACE_SPELLIN
 from ragauge.model.labels import CAUSES, GOOD, MEANINGS
 from ragauge.model.metric_names import metric_label
 from ragauge.model.profile import Profile
+from ragauge.recorder.record import Recorder
 from reference_fields import scores_fields, ship_fields
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -425,6 +430,104 @@ def _keys(what: str, types: Mapping[str, str], texts: Mapping[str, str]) -> list
     return table(["key", "type", "meaning"], [(f"`{key}`", types[key], text) for key, text in rows])
 
 
+_FUNCTIONS = (
+    "score", "gate", "compare", "load_scores", "load_gold", "load_traces", "assert_rag", "record",
+    "keep_run", "compare_runs", "opened_store",
+)  # fmt: skip
+_CLASSES = (
+    (ScoreResult, "What `score` returns."),
+    (VerdictResult, "What `gate` returns."),
+    (ComparisonResult, "What `compare` returns."),
+    (Recorder, "What `record` returns."),
+)
+
+
+def python_page() -> list[str]:
+    """The functions of the package, and what their results can do."""
+    lines = [
+        "# Python",
+        "",
+        "`import ragauge` has these functions. [Use it from Python](../how-to/python.md) and "
+        "[record traces](../how-to/record-traces.md) show them at work. What you can fix is "
+        "raised as `RagaugeError`, with `code`, `problems` and `exit_code`.",
+        "",
+    ]
+    for name in _FUNCTIONS:
+        function: object = commands.compare if name == "compare" else getattr(ragauge, name)
+        lines += [f"## ragauge.{name}", "", *_called(name, function), ""]
+    for kind, about in _CLASSES:
+        lines += [f"## {kind.__name__}", "", f"{about} {_first_paragraph(kind)}", ""]
+        for name, member in _members(kind):
+            text = _first_paragraph(member)
+            shown = name if isinstance(member, property) else _signature(name, member)
+            lines += [f"- `{shown}`: {text}"]
+        lines += [""]
+    return lines
+
+
+def _called(name: str, function: object) -> list[str]:
+    return ["```text", *_wrapped_signature(name, function), "```", "", *_paragraphs(function)]
+
+
+def _wrapped_signature(name: str, function: object) -> list[str]:
+    whole = _signature(name, function)
+    if len(whole) <= 96:
+        return [whole]
+    opening, _, inside = whole.partition("(")
+    return [f"{opening}(", *(f"    {part}," for part in _split(inside.removesuffix(")"))), ")"]
+
+
+def _split(text: str) -> list[str]:
+    """The parameters of a signature; commas inside brackets part none."""
+    parts, depth, start = [], 0, 0
+    for place, letter in enumerate(text):
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            parts.append(text[start:place].strip())
+            start = place + 1
+    return [*parts, text[start:].strip()]
+
+
+def _signature(name: str, function: object) -> str:
+    """How a function is called: names and defaults, without types."""
+    parameters = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
+    shown, starred = [], False
+    for parameter in parameters:
+        if parameter.name in ("self", "_args", "_kwargs"):
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+            shown.append("*")
+            starred = True
+        default = parameter.default
+        if parameter.kind is parameter.VAR_KEYWORD:
+            shown.append("**options")
+        elif default is parameter.empty:
+            shown.append(parameter.name)
+        else:
+            is_value = isinstance(default, msgspec.Struct)
+            text = f"{type(default).__name__}()" if is_value else repr(default)
+            shown.append(f"{parameter.name}={text}")
+    return f"{name}({', '.join(shown)})"
+
+
+def _paragraphs(thing: object) -> list[str]:
+    return (inspect.getdoc(thing) or "").split("\n")
+
+
+def _first_paragraph(thing: object) -> str:
+    text = (inspect.getdoc(thing) or "").partition("\n\n")[0]
+    return " ".join(text.split())
+
+
+def _members(kind: type) -> list[tuple[str, object]]:
+    """The methods and properties that a class itself has, in their order."""
+    return [
+        (name, member)
+        for name, member in vars(kind).items()
+        if not name.startswith("_") and (callable(member) or isinstance(member, property))
+    ]
+
+
 PAGES: dict[str, Callable[[], list[str]]] = {
     "metrics.md": metrics_page,
     "commands.md": commands_page,
@@ -433,6 +536,7 @@ PAGES: dict[str, Callable[[], list[str]]] = {
     "dialects.md": dialects_page,
     "scores-json.md": scores_page,
     "schemas.md": schemas_page,
+    "python.md": python_page,
 }
 
 

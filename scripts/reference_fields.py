@@ -77,8 +77,8 @@ def scores_fields() -> dict[str, str]:
         single.write_text(gold.read_text("utf-8").partition("\n")[0], "utf-8")
         alone = Path(temporary) / "alone.jsonl"
         alone.write_text(first, "utf-8")
-        whole = score(gold, trace, profile="all", hashes=True)
-        partial = score(gold, broken, profile="all", on_bad_line="skip")
+        whole = score(gold, trace, profile="all")
+        partial = score(gold, broken, profile="all", on_bad_line="skip", hashes=False)
         default = score(single, alone, profile="ship")
         turns = _score_rows(Path(temporary), TURN_GOLD, TURN_TRACES)
         chunks = Path(temporary) / "chunks.jsonl"

@@ -90,6 +90,14 @@ class _ComparePackage(type(sys)):  # type: ignore[misc]
 
         return compare(*args, **kwargs)
 
+    @property
+    def __signature__(self) -> "Any":
+        from inspect import signature
+
+        from ragauge.api.commands import compare
+
+        return signature(compare)
+
 
 class _RootPackage(type(sys)):  # type: ignore[misc]
     """The root: a package that is imported becomes an attribute of it, also one that is called."""

@@ -565,7 +565,7 @@ def assert_rag(
             failed.append(meaning)
     verdict = gating.judge(scores, wanted, source_rules=False)
     for result in verdict.gates:
-        if result.status in ("fail", "not-evaluable"):
+        if result.status not in ("pass", "review"):
             failed.append(
                 f"{phrases.gate_name(result)} is {phrases.number(result.value)}, not "
                 f"{phrases.threshold_text(result)}"
@@ -591,14 +591,17 @@ def _has_cut_off(name: str) -> bool:
 
 
 def _demands(gates: Any, profile: Profile, depth: int) -> list[Gate]:
+    """Gates on one question: how many there must be at least is not asked."""
     if gates is None:
         return []
     if isinstance(gates, str):
-        return parse.parse_items(gates, profile, [depth])
-    if isinstance(gates, Mapping):
-        return parse.parse_table(gates, profile, [depth], origin="gates")
-    message = f"gates are a text or a table, got: {type(gates).__name__}"
-    raise RagaugeError.of("usage", message, hint='for example gates="recall@5>=1"')
+        asked = parse.parse_items(gates, profile, [depth])
+    elif isinstance(gates, Mapping):
+        asked = parse.parse_table(gates, profile, [depth], origin="gates")
+    else:
+        message = f"gates are a text or a table, got: {type(gates).__name__}"
+        raise RagaugeError.of("usage", message, hint='for example gates="recall@5>=1"')
+    return [replace(gate, min_n=1) for gate in asked]
 
 
 def _gold_item(

@@ -69,6 +69,9 @@ def _texts(example: str) -> ArgumentKind:
 
 _PATH = _optional(ArgumentKind("a path", "name the file or folder", _is_path))
 _FLAG = ArgumentKind("True or False", "leave it out", lambda value: isinstance(value, bool))
+_LENIENCE = ArgumentKind(
+    "True, False or a share", "leave it out", lambda value: isinstance(value, bool | int | float)
+)
 _NUMBER = _optional(ArgumentKind("a whole number", "leave it out", _is_number))
 
 ARGUMENTS: dict[str, ArgumentKind] = {
@@ -187,7 +190,7 @@ def _checked(name: str, value: Any) -> Any:
     """A value, or an error that says of what kind it should be; one text may stand for a list."""
     if name in _SINGLE_TEXTS and isinstance(value, str):
         return [value]
-    kind = _FLAG if name.startswith("allow_") else ARGUMENTS.get(name)
+    kind = _LENIENCE if name.startswith("allow_") else ARGUMENTS.get(name)
     if kind is not None and not kind.fits(value):
         message = f"{name} is {kind.what}, got: {described(value)}"
         raise RagaugeError.of("usage", message, hint=kind.example)

@@ -81,14 +81,14 @@ def gate(
     *,
     gold: Gold | None = None,
     baseline: Scores | Traces | None = None,
+    waivers: Sequence[Waiver] = (),
+    today: date | None = None,
     allow_missing: bool = False,
     allow_errored: bool = False,
     allow_skipped: bool = False,
     allow_empty: bool = False,
     allow_no_baseline: bool = False,
     allow_other_questions: bool = False,
-    waivers: Sequence[Waiver] = (),
-    today: date | None = None,
     **scoring_options: Any,
 ) -> VerdictResult:
     """Judge scores, saved scores, or traces with their gold set, by gates.
@@ -104,23 +104,18 @@ def gate(
     other = None
     if baseline is not None:
         other = _scores("baseline", baseline, gold, asked, scoring_options)
-    profile = registry.profile(judged.profile)
-    verdict = judge.judge(
+    verdict = judge.gate(
         judged,
-        asked(profile, judged.k),
-        source_rules=profile.follows_source,
-        whole_grid=profile.join.grid == "complete",
-        tolerance=Tolerance(
-            missing=allow_missing,
-            errored=allow_errored,
-            skipped=allow_skipped,
-            empty=allow_empty,
-            no_baseline=allow_no_baseline,
-            other_questions=allow_other_questions,
-        ),
-        waivers=waivers,
-        today=date.today() if waivers and today is None else today,
+        asked(registry.profile(judged.profile), judged.k),
         baseline=other,
+        waivers=waivers,
+        today=today,
+        allow_missing=allow_missing,
+        allow_errored=allow_errored,
+        allow_skipped=allow_skipped,
+        allow_empty=allow_empty,
+        allow_no_baseline=allow_no_baseline,
+        allow_other_questions=allow_other_questions,
     )
     return verdict_result(verdict, judged)
 

@@ -255,7 +255,7 @@ class VerdictResult(Verdict, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict: its status, its exit code, and each gate with its value and threshold."""
-        return verdict_document(self)
+        return _plain(verdict_document(self))
 
     def to_pandas(self) -> pandas.DataFrame:
         """A frame with a row for each gate."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ragauge.model.field_spellings import HIT_SPELLINGS
 from ragauge.model.target import TargetError, TargetOptions
-from ragauge.spans import Span
+from ragauge.spans import PLACE_NAMES, Span
 from ragauge.targets.shared.address import TargetSettings
 from ragauge.targets.shared.foreign_answer import known_answer
-from ragauge.targets.shared.foreign_hits import HitMaker
+from ragauge.targets.shared.foreign_hits import HitMaker, flat
 
+_READ = {name for names in HIT_SPELLINGS.values() for name in names}.union(PLACE_NAMES)
+_DOCUMENTS = {*HIT_SPELLINGS["doc"], *HIT_SPELLINGS["path"]}
 _MAKER = HitMaker(TargetSettings({}), TargetOptions())
 
 
@@ -42,9 +45,21 @@ def _hit(document: Any) -> Any:
     if hasattr(node, "get_content"):
         return _node_hit(node, getattr(document, "score", score))
     if isinstance(document, Mapping):
-        hit = {str(name): value for name, value in document.items()}
-        return hit if score is None else {"score": score, **hit}
+        row = {str(name): value for name, value in document.items()}
+        return _read_row(row if score is None else {"score": score, **row})
     return document if isinstance(document, str) else str(document)
+
+
+def _read_row(row: dict[str, Any]) -> dict[str, Any]:
+    """A dict as a hit: what it says in names of our own, and its document by any usual name.
+
+    Nothing reads the rest of it, and every run of `score` would say so.
+    """
+    stated = {name: value for name, value in row.items() if name in _READ and value is not None}
+    if not stated.keys().isdisjoint(_DOCUMENTS):
+        return stated or row
+    made = _made(flat(row)) or {}
+    return {**{name: made[name] for name in ("doc", "path") if name in made}, **stated} or row
 
 
 def _node_hit(node: Any, score: Any) -> Any:

@@ -16,6 +16,7 @@ import ragauge
 from ragauge import RagaugeError
 from ragauge.api.arguments import ARGUMENTS
 from tests.support.command import GOLD, TRACES, Folder
+from tests.unit.api.test_results import many
 
 SCORES = ragauge.score(GOLD, TRACES)
 
@@ -195,13 +196,14 @@ def test_iterators_are_read_as_lists_are() -> None:
 
 def test_gates_of_scores_may_be_text_too() -> None:
     gates: Any = "retrieval.mrr@10>=0.5"
-    scores = ragauge.score(GOLD, TRACES, gates=gates)
+    scores = ragauge.score(many(GOLD), many(TRACES), gates=gates)
     assert ragauge.gate(scores, "retrieval.mrr@10>=0.5").passed
 
 
 def test_gates_may_be_a_file_and_options_go_to_the_scoring(folder: Folder) -> None:
     path = folder.write("gates.toml", '[gates]\n"retrieval.mrr@10" = ">= 0.99"\n')
-    verdict = ragauge.gate(TRACES, path, gold=GOLD, profile="all", k=5)
+    gold, traces = many(GOLD), many(TRACES)
+    verdict = ragauge.gate(traces, path, gold=gold, profile="all", k=5)
     assert verdict.scores.profile == "all"
     # A1 has its evidence second, A3 first: (1/2 + 1) / 2.
     assert verdict["retrieval.mrr@10"].value == 0.75
@@ -210,8 +212,9 @@ def test_gates_may_be_a_file_and_options_go_to_the_scoring(folder: Folder) -> No
         ragauge.gate(SCORES, profile="all")
     with pytest.raises(RagaugeError, match="gates on a drop only, got: chr"):
         ragauge.compare(SCORES, SCORES, gates="chr>=0.5")
+    worse = many([{**TRACES[0], "retrieved_ids": []}, *TRACES[1:]])
     drop = ragauge.compare(
-        TRACES, [{**TRACES[0], "retrieved_ids": []}, *TRACES[1:]], gold=GOLD,
+        traces, worse, gold=gold,
         gates={"retrieval.recall_all@5": {"max_drop": 0.1}},
     )  # fmt: skip
     assert int(drop.exit_code) == 1

@@ -297,6 +297,25 @@ def test_errors_of_a_query_are_errored_traces(
     assert not recorded._ragauge_trees
 
 
+@pytest.mark.parametrize("needs", ["langchain_core", "llama_index.core", "pandas"])
+def test_the_examples_of_the_pages_run(needs: str) -> None:
+    pytest.importorskip(needs)
+    fence = f"```python needs={needs}\n"
+    how_to = sorted((Path(__file__).resolve().parents[3] / "docs" / "how-to").glob("*.md"))
+    blocks = [
+        part.partition("```")[0]
+        for page in how_to
+        for part in page.read_text("utf-8").split(fence)[1:]
+    ]
+    assert blocks
+    for block in blocks:
+        exec(compile(block, needs, "exec"), {})
+    if needs != "pandas":
+        (row,) = rows()
+        assert row["question"] == "Which port is used?"
+        assert row["hits"][0]["text"] == "The server listens on port 8080."
+
+
 def test_without_the_library_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -171,11 +171,27 @@ def test_documents_keep_what_places_them() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("document", "hit"),
+    [
+        ({"id": "c", "text": "t", "source": "a.md"}, {"id": "c", "text": "t", "doc": "a.md"}),
+        ({"id": "c", "metadata": {"file_path": "/x/a.md"}}, {"id": "c", "doc": "/x/a.md"}),
+        ({"chunk_id": "c", "doc": "a.md", "colour": "red"}, {"chunk_id": "c", "doc": "a.md"}),
+        (({"id": "c"}, 0.5), {"id": "c", "score": 0.5}),
+        ({"payload": {"text": "one two three"}}, {"text": "one two three"}),
+    ],
+)
+def test_dicts_become_hits_that_are_read_whole(document: Any, hit: Any) -> None:
+    ragauge.record("traces.jsonl").write("q", "a", [document])
+    (row,) = rows()
+    assert row["hits"] == [hit]
+
+
 def test_secrets_are_not_recorded() -> None:
     recorder = ragauge.record("traces.jsonl", secrets=["correct horse battery"])
     key = "sk-proj-abcdef0123456789abcdef"
     recorder.write(
-        f"use {key}", "It is correct horse battery.", [{"id": "c", "metadata": {"api_key": "x"}}],
+        f"use {key}", "It is correct horse battery.", [{"id": "c", "text": "token=abcdef0123"}],
         headers={"authorization": "Bearer abc.def"},
     )  # fmt: skip
     text = Path("traces.jsonl").read_text()

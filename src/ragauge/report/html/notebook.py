@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ragauge.model import phrases
-from ragauge.model.comparison import Comparison, ComparisonView, QueryComparison
+from ragauge.model.comparison import Comparison, ComparisonView, Delta, QueryComparison
 from ragauge.model.scores import Scores
 from ragauge.model.verdict import Verdict
 from ragauge.report.comparison import sentences
@@ -18,6 +18,7 @@ from ragauge.report.html.markup import environment, label_tone
 MOST_METRICS = 10
 MOST_QUESTIONS = 8
 MOST_WARNINGS = 5
+_CHANCE = 0.05
 
 
 def score_summary(scores: Scores, verdict: Verdict) -> str:
@@ -62,12 +63,20 @@ def comparison_summary(comparison: Comparison) -> str:
         questions=worse[:MOST_QUESTIONS],
         worse=len(worse),
         sentences=sentences,
+        is_certain=_is_certain,
     )
+
+
+def _is_certain(delta: Delta) -> bool:
+    """Whether the interval lies beside 0 and the p-value to read agrees: only that has a colour."""
+    p = sentences.corrected(delta)
+    beside = delta.interval is not None and not delta.interval[0] <= 0 <= delta.interval[1]
+    return beside and (p is None or p < _CHANCE)
 
 
 def _is_worse(query: QueryComparison) -> bool:
     kinds = (query.kind, None if query.answer is None else query.answer.kind)
-    return "regression" in kinds or "loss" in kinds
+    return any(kind not in (None, "win", "draw") for kind in kinds)
 
 
 def _badness(query: QueryComparison) -> tuple[bool, bool]:
