@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ragauge import load_gold, score
+from tests.support.command import Row
 
 ROOT = Path(__file__).parents[3]
 EXPORTS = ROOT / "tests" / "fixtures" / "recipes"
@@ -17,7 +18,7 @@ RECIPES = {
     name: tomllib.loads(text)["fields"]
     for name, text in re.findall(r"```toml title=(\w+)\.toml\n(.*?)```", PAGE, re.DOTALL)
 }
-GOLD = [
+GOLD: list[Row] = [
     {"qid": "Q1", "question": "How long does a refund take?", "relevant": ["refunds#2"]},
     {"qid": "Q2", "question": "Which plan has audit logs?", "relevant": ["plans#4"]},
 ]
@@ -56,7 +57,7 @@ def test_a_recipe_reads_what_the_tool_writes(name: str, recall: dict[int, float]
 
 def test_results_of_ragchecker_are_gold_and_traces() -> None:
     source = EXPORTS / "ragchecker.json"
-    gold = [GOLD[0], {**GOLD[1], "relevant": [{"quote": "Enterprise has audit logs."}]}]
+    gold: list[Row] = [GOLD[0], {**GOLD[1], "relevant": [{"quote": "Enterprise has audit logs."}]}]
     scored = score(gold, source, profile="all", metrics=["retrieval.recall@1"])
     assert scored.metrics["retrieval.recall@1"].value == 1.0
     assert [item.references for item in load_gold(source).items] == [("14 days",), ("Enterprise",)]
