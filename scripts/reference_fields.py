@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ragauge import registry
+from ragauge.formats.field_map import Stage
 from ragauge.gates.judge import gate
 from ragauge.model.options import Options
 from ragauge.model.report import View
@@ -58,12 +59,16 @@ PLACE_TRACES = [
 ]
 """A run with a hit that is placed by its text and one that is not placed."""
 
+STAGE_GOLD = [{"qid": "R1", "question": "What is X?", "relevant": ["p1#1"]}]
+STAGE_TRACES = [{"qid": "R1", "hits": ["p1#1"], "hits_before_rerank": ["p1#2", "p1#1"]}]
+"""A run with the hits before and after a reranker."""
+
 
 def scores_fields() -> dict[str, str]:
     """Each key of the scores document and its type.
 
-    Five documents hold every key together: 0/0 with a default and without, something left out, a
-    block, a warning, a skipped line, a waiver, turns and states, places.
+    Six documents hold every key together: 0/0 with a default and without, something left out, a
+    block, a warning, a skipped line, a waiver, turns and states, places, stages.
     """
     waiver = Waiver(gate="under", reason="known", expires=date(2030, 1, 31))
     with (
@@ -84,6 +89,7 @@ def scores_fields() -> dict[str, str]:
         chunks = Path(temporary) / "chunks.jsonl"
         chunks.write_text(json.dumps(PLACE_CHUNKS[0]), "utf-8")
         placed = _score_rows(Path(temporary), PLACE_GOLD, PLACE_TRACES, chunks)
+        staged = _score_rows(Path(temporary), STAGE_GOLD, STAGE_TRACES, stage="first")
     undefined = gate(partial, "precision=0.80,answer.constraints_echoed=0.80")
     waived = gate(whole, "under=0.05", waivers=[waiver], today=date(2026, 11, 15))
     return _fields([
@@ -92,6 +98,7 @@ def scores_fields() -> dict[str, str]:
         to_document(default, gate(default), full=True),
         to_document(turns, gate(turns), full=True),
         to_document(placed, gate(placed), full=True),
+        to_document(staged, gate(staged), full=True),
     ])  # fmt: skip
 
 
@@ -100,11 +107,12 @@ def _score_rows(
     gold: list[dict[str, Any]],
     traces: list[dict[str, Any]],
     chunks: Path | None = None,
+    stage: Stage | None = None,
 ) -> Scores:
     paths = folder / "rows-gold.jsonl", folder / "rows-trace.jsonl"
     for path, rows in zip(paths, (gold, traces), strict=True):
         path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
-    return score(*paths, profile="all", options=Options(min_n=1), chunks=chunks)
+    return score(*paths, profile="all", options=Options(min_n=1), chunks=chunks, stage=stage)
 
 
 def ship_fields() -> dict[str, str]:

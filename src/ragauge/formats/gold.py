@@ -48,7 +48,7 @@ PREVIOUS = "_prev"
 
 def misspelt_id(row: Row) -> str | None:
     """A sentence on the field of a row that is probably meant for its id."""
-    names = _possible_ids(row)
+    names = [name for name in _possible_ids(row) if name not in GOLD_NAMES]
     for spelling in GOLD_SPELLINGS["qid"]:
         for name in difflib.get_close_matches(spelling, names, 1, 0.75):
             return f"`{name}` is not read: did you mean `{spelling}`?"

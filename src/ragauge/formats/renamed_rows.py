@@ -54,7 +54,8 @@ def renamed_source(stack: ExitStack, source: Source, fields: FieldMap) -> Source
     notes = source.notes
     if fields.side == "gold" and _lacks_ids(source, fields):
         steps.append(_with_question_id)
-        misspelt = misspelt_id(next(_decoded(source), {}))
+        is_asked = any(entry.name in GOLD_SPELLINGS["qid"] for entry in fields.entries)
+        misspelt = None if is_asked else misspelt_id(next(_decoded(source), {}))
         notes += (NAMED_BY_QUESTION if misspelt is None else f"{NAMED_BY_QUESTION}; {misspelt}",)
     if _may_hold_library_hits(source, fields) and holds_library_hits(source):
         steps.append(with_known_hits)

@@ -150,7 +150,7 @@ def score(
             workers=workers,
             embed=embed,
             bands=bands,
-            ignore_fields=ignore_fields,
+            ignore_fields=(*ignore_fields, *own_fields.gold.ignore, *own_fields.traces.ignore),
         )
         if keep is not None:
             keep(run.to_store())

@@ -37,8 +37,9 @@ def _read_traces(
         if not isinstance(truth, dict) or not isinstance(retrieved, list):
             coverage.note("test cases without retrieved snippets (passed over)")
             continue
-        hits = [_place(snippet, coverage) for snippet in retrieved]
-        yield {"question": truth.get("query"), "hits": [hit for hit in hits if hit is not None]}
+        # A snippet without a place is still a rank.
+        hits = [_place(snippet, coverage) or _file_of(snippet) for snippet in retrieved]
+        yield {"question": truth.get("query"), "hits": hits}
 
 
 def _read_gold(files: Sequence[ForeignFile], _: ImportOptions, coverage: Coverage) -> Iterator[Row]:
@@ -69,7 +70,7 @@ def _place(snippet: Any, coverage: Coverage) -> Row | None:
         or not all(isinstance(offset, int) and not isinstance(offset, bool) for offset in span)
         or text_of(snippet.get("file_path")) is None
     ):
-        coverage.note("snippets without a file and a span (passed over)")
+        coverage.note("snippets without a file and a span (no evidence, and found by nothing)")
         return None
     place: Row = {"doc": snippet["file_path"], "start": span[0], "end": span[1], "unit": "char"}
     if isinstance(snippet.get("answer"), str):
@@ -78,6 +79,11 @@ def _place(snippet: Any, coverage: Coverage) -> Row | None:
     if isinstance(score, int | float) and not isinstance(score, bool):
         place["score"] = score
     return place
+
+
+def _file_of(snippet: Any) -> Row:
+    name = text_of(snippet.get("file_path")) if isinstance(snippet, dict) else None
+    return {} if name is None else {"doc": name}
 
 
 FORMAT = ForeignFormat(

@@ -137,6 +137,13 @@ SCORES_FIELDS = {
     "placing.placed.BY": "only where evidence has places: hits that were placed, by their `id`, "
     "their `offsets`, their `text` or a `part` of it; `quote`: their text is held against quotes",
     "placing.unplaced.REASON": "hits that could not be placed, by reason",
+    "stage": "only `first`: the hits before a reranker were scored",
+    "stages[].metric": "only where traces have the hits before and after a reranker: a metric",
+    "stages[].first": "its value on the hits before it, over the questions that have both lists",
+    "stages[].last": "its value on the hits after it",
+    "stages[].n": "how many questions that is",
+    "stages[].better": "of how many of them the value became higher",
+    "stages[].worse": "of how many it became lower",
     "placing.prefixes": "beginnings of document names that the corpus does not have",
     "options.citation_mode": "when a cited span agrees with a gold span",
     "options.citation_window": "that many bytes on each side",

@@ -355,6 +355,15 @@ def test_legalbench_rag(tmp_path: Path) -> None:
     assert score(benchmark, source).metrics["retrieval.span_recall@1"].value == 1.0
 
 
+def test_a_snippet_without_a_place_is_still_a_rank(tmp_path: Path) -> None:
+    truth = {"query": "Which law governs?", "snippets": [SNIPPET]}
+    odd = [{"file_path": "cuad/b.txt", "span": [1]}, "text", RETRIEVED]
+    results = {"qa_result_list": [{"qa_gt": truth, "retrieved_snippets": odd}]}
+    (trace,), coverage = imported(tmp_path, saved(tmp_path / "results.json", results), "traces")
+    assert [hit.get("doc") for hit in trace["hits"]] == ["cuad/b.txt", None, "cuad/a.txt"]
+    assert coverage.sentences()[0].startswith("2 snippets without a file and a span")
+
+
 # --- files of other people, where they are at hand ---
 
 
