@@ -624,7 +624,8 @@ class SearchTarget:
         else:
             fields = [name for name in self.hits.names["text"] if name in indexes.fields][:1]
             way = "match"
-        return TargetSettings({**settings.given, **{way: field for field in fields}})
+        usual = {way: fields[0]} if fields else {}
+        return TargetSettings({**settings.given, **usual})
 
     def _body(self, settings: TargetSettings) -> SearchBody:
         elastic = self.scheme == "elasticsearch"
