@@ -109,7 +109,9 @@ def as_id(value: Any, path: str) -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(as_int(value, path))
-    raise wrong_type(path, "an id (a string)", value, "write the id as a string")
+    is_pair = isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
+    hint = 'write {"id": …, "score": …}' if is_pair else "write the id as a string"
+    raise wrong_type(path, "an id (a string)", value, hint)
 
 
 def as_int(value: Any, path: str) -> int:
@@ -149,7 +151,9 @@ def as_bool(value: Any, path: str) -> bool:
 def as_list(value: Any, path: str) -> list[Any]:
     """Take a list."""
     if not isinstance(value, list):
-        raise wrong_type(path, "a list", value, "put it in square brackets")
+        is_object = isinstance(value, dict)
+        hint = "write a list, in order" if is_object else "put it in square brackets"
+        raise wrong_type(path, "a list", value, hint)
     return value
 
 

@@ -111,6 +111,8 @@ def _json_hint(data: bytes) -> str:
     body = data.strip()
     if b"NaN" in body or b"Infinity" in body:
         return "NaN and Infinity are not JSON: write null"
+    if body.endswith(b"},") and not is_cut(body):
+        return "remove the comma at the end of the line"
     if body in (b"{", b"}", b"[", b"]") or body.endswith((b",", b"{", b"[")):
         return "write each object on one line, or the whole file as one JSON array"
     if body.endswith((b",}", b",]", b", }", b", ]")):

@@ -23,6 +23,7 @@ from ragauge.formats.fast_rows import FastGoldDecoder
 from ragauge.formats.field_map import NO_FIELDS, FieldMaps, Side, as_field_maps
 from ragauge.formats.gold import Locate
 from ragauge.formats.imports.convert import converted_source
+from ragauge.formats.imports.foreign_format import ForeignFile
 from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.loaded import LoadedRows
 from ragauge.formats.renamed_rows import renamed_source
@@ -31,6 +32,7 @@ from ragauge.formats.traces import RowReader
 from ragauge.formats.trec.beir import is_beir, qrels_file
 from ragauge.formats.trec.lines import BadLine, BadLines
 from ragauge.formats.trec.qrels import TrecRow, qrels_rows, run_rows
+from ragauge.formats.wrapped_rows import refuse_wrapped_rows
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.trace import Hit, Trace, TraceSet
 
@@ -103,6 +105,7 @@ def open_source(
         converted = converted_source(stack, file, side, questions=questions)
         if converted is not None:
             return renamed_source(stack, converted, own) if own.stage == "first" else converted
+        refuse_wrapped_rows(ForeignFile(file), side)
     return renamed_source(stack, inspect(file), own)
 
 

@@ -578,16 +578,20 @@ class SearchTarget:
         self.secrets = self.server.secrets
         self.k = options.k
         self.tail = f"/_search{_parameters(settings)}"
-        self.way = _way(settings)
-        self.field = settings.text("vector")
-        body = self._body(settings)
-        self.asked = body.tree
         self.hits = HitMaker(settings, options)
-        names = self.hits.wanted(_BESIDE_SOURCE)
-        self.body = body.completed([*names, *(f"metadata.{name}" for name in names)])
         self.vectoriser: Vectoriser | None = None
         try:
-            self.indexes, self.documents = self._describe_index()
+            description = None
+            if not any(name in settings.given for name in _WAYS):
+                description = self._describe_index()
+                settings = self._usual_way(settings, description[0], options.embedder)
+            self.way = _way(settings)
+            self.field = settings.text("vector")
+            body = self._body(settings)
+            self.asked = body.tree
+            names = self.hits.wanted(_BESIDE_SOURCE)
+            self.body = body.completed([*names, *(f"metadata.{name}" for name in names)])
+            self.indexes, self.documents = description or self._describe_index()
             if self.indexes is not None and self.way == "match":
                 self.indexes.check_words(fields_of(settings.text("match", "") or ""))
             self.vectoriser = _vectoriser(settings, options, wanted="vector" in body.holes)
@@ -600,6 +604,28 @@ class SearchTarget:
             self.close()
             raise
         self.facts = self._facts()
+
+    def _usual_way(
+        self, settings: TargetSettings, indexes: Indexes | None, embedder: str | None
+    ) -> TargetSettings:
+        """Where nothing says how to search: by vectors if an embedder is named, else by words.
+
+        The fields are the only one with vectors, and the first with a text under one of its usual
+        names: `vector_field` and `text` of an index that LangChain filled.
+        """
+        if indexes is None:  # who may only search is not told the fields
+            return settings
+        of_vectors = any(name in NAMES or name.startswith(OF_EMBEDDER) for name in settings.given)
+        if of_vectors or embedder is not None:
+            fields = [name for name in indexes.fields if indexes.owner(name) is not None]
+            if len(fields) > 1:
+                raise refused(f"the index has vectors in {_joined(fields)}", "write vector=FIELD")
+            way = "vector"
+        else:
+            fields = [name for name in self.hits.names["text"] if name in indexes.fields][:1]
+            way = "match"
+        usual = {way: fields[0]} if fields else {}
+        return TargetSettings({**settings.given, **usual})
 
     def _body(self, settings: TargetSettings) -> SearchBody:
         elastic = self.scheme == "elasticsearch"

@@ -41,6 +41,22 @@ def test_what_is_not_json_is_refused(folder: Folder, line: bytes, usual: bool) -
     assert_refused(folder.score(b"\n".join([FIRST, line, SECOND])), "bad-json", "trace.jsonl:2")
 
 
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        (FIRST.strip() + b",", "remove the comma at the end of the line"),
+        (b'{"qid": "A1",', "write each object on one line, or the whole file as one JSON array"),
+        (b'{"qid": "A1", "topk": [["p1", 0.9]]}', 'write {"id": …, "score": …}'),
+        (b'{"qid": "A1", "topk": {"1": "p1"}}', "write a list, in order"),
+        (b'{"qid": "A1", "topk": "p1"}', "put it in square brackets"),
+    ],
+)
+def test_hints_say_what_to_write(folder: Folder, line: bytes, hint: str) -> None:
+    outcome = folder.score(b"\n".join([SECOND, line, THIRD]))
+    assert outcome.exit_code == 3
+    assert f"hint: {hint}" in outcome.err
+
+
 @pytest.mark.parametrize("value", [b"NaN", b"Infinity", b"-Infinity"])
 @pytest.mark.parametrize("place", [b'"note": %s', b'"topk": [{"id": "p", "score": %s}]'])
 @pytest.mark.parametrize("where", ["gold", "trace"])

@@ -532,7 +532,6 @@ def test_a_server_that_is_not_there_is_refused() -> None:
 @pytest.mark.parametrize(
     ("query", "settings", "message"),
     [
-        ("", {}, "takes one of match, vector and body, and was told none"),
         ("?match=text&vector=embedding", {}, "not match and vector"),
         ("?match=", {}, "told none"),
         ("?match=text,,title", {}, "names no field between its commas"),
@@ -557,6 +556,33 @@ def test_what_can_never_be_asked_is_refused(
     index: SearchServer, query: str, settings: dict[str, Any], message: str
 ) -> None:
     assert message in problem_of(f"{index.address}{query}", **settings)[0]
+
+
+def test_without_a_way_the_words_of_the_usual_field_are_searched(index: SearchServer) -> None:
+    target = opened(index.address)
+    assert_finds_last(asked(target))
+    assert index.searches[0]["query"] == {"match": {"text": {"query": RED}}}
+    target.close()
+
+
+def test_without_a_way_an_embedder_asks_for_the_vectors(index: SearchServer) -> None:
+    target = opened(f"{index.address}?embedder=hashing&cache=none")
+    assert_finds_last(asked(target))
+    assert "knn" in json.dumps(index.searches[0])
+    target.close()
+
+
+def test_without_a_way_the_fields_must_be_plain(plain: SearchServer) -> None:
+    """Several fields with vectors, none with a text, or an index that does not tell its fields."""
+    plain.mapping["properties"]["second"] = VECTORS["opensearch"]
+    message, hint = problem_of(f"{plain.address}?embedder=hashing&cache=none")
+    assert message == "the index has vectors in embedding, second"
+    assert hint == "write vector=FIELD"
+    del plain.mapping["properties"]["text"]
+    none = "the target takes one of match, vector and body, and was told none"
+    assert problem_of(plain.address)[0] == none
+    plain.told = False
+    assert problem_of(plain.address)[0] == none
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ import pytest
 from ragauge.corpus.build import build
 from tests.support.command import Folder, Outcome, lines_of
 from tests.support.postgres import own_schema
+from tests.support.search_server import SearchServer, alike, searching
 from tests.support.web_servers import Request, http, serving
 from tests.unit.targets.test_pgvector import server  # noqa: F401  (a fixture)
 
@@ -319,6 +320,54 @@ def test_a_collection_of_qdrant_as_langchain_fills_it(folder: Folder, pages: Doc
     expected = pages.recall(nearest(rows))
     outcome = asked(folder, pages, "qdrant:qdrant?collection=pages&embedder=hashing")
     assert_recall(outcome, expected)
+
+
+def opensearch_of_langchain(pages: Documentation) -> SearchServer:
+    """An index with the fields and the mapping that `OpenSearchVectorSearch` makes by default."""
+    rows = chunks_of(pages)
+    vectors = hashed([text for _, _, text in rows])
+    method = {
+        "name": "hnsw", "space_type": "l2", "engine": "faiss",
+        "parameters": {"ef_construction": 512, "m": 16},
+    }  # fmt: skip
+    field = {"type": "knn_vector", "dimension": len(vectors[0]), "method": method}
+    words = {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}}
+    return SearchServer(
+        name="pages",
+        documents={
+            name: {"vector_field": vector, "text": text, "metadata": {"source": source}}
+            for (name, source, text), vector in zip(rows, vectors, strict=True)
+        },
+        mapping={
+            "properties": {
+                "vector_field": field,
+                "text": words,
+                "metadata": {"properties": {"source": words}},
+            }
+        },
+    )
+
+
+def test_an_index_of_opensearch_as_langchain_fills_it(folder: Folder, pages: Documentation) -> None:
+    """The server needs Java and is no package: a stand-in that is as strict as it is."""
+    with searching(opensearch_of_langchain(pages)) as index:
+        outcome = asked(folder, pages, f"{index.address}?embedder=hashing")
+    assert_recall(outcome, pages.recall(nearest(chunks_of(pages))))
+
+
+def test_the_words_of_an_index_that_langchain_filled(folder: Folder, pages: Documentation) -> None:
+    """With nothing said but where the index is, its texts are searched."""
+    rows = chunks_of(pages)
+
+    def retrieve(question: str) -> list[tuple[str, str]]:
+        wanted = set(question.lower().split())
+        shares = [alike(wanted, set(text.lower().split())) for _, _, text in rows]
+        order = sorted((at for at in range(len(rows)) if shares[at]), key=lambda at: -shares[at])
+        return [(rows[at][1], rows[at][2]) for at in order]
+
+    with searching(opensearch_of_langchain(pages)) as index:
+        outcome = asked(folder, pages, index.address)
+    assert_recall(outcome, pages.recall(retrieve))
 
 
 def test_langchains_own_table_of_pgvector(

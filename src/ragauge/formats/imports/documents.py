@@ -39,6 +39,18 @@ def hits_of(documents: Any, notes: list[str]) -> list[Hit]:
     return [hit_of(document, notes) or {} for document in listed(documents)]
 
 
+def hits_and_loss(documents: Any, dropped: int, notes: list[str]) -> tuple[list[Hit], str | None]:
+    """The hits in a list of documents, and what is missing of them, if anything is.
+
+    A list that was cut at a length limit is no JSON any more; `dropped` attributes may have been
+    documents.
+    """
+    documents = decoded(documents)
+    if isinstance(documents, str) and documents.startswith(("[", "{")):
+        return [], f"the list of documents was cut at {len(documents)} characters"
+    return hits_of(documents, notes), f"{dropped} attributes were dropped" if dropped else None
+
+
 def listed(documents: Any) -> list[Any]:
     """The list that documents stand in: itself, or what an object has under some name."""
     documents = decoded(documents)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ragauge.formats.imports.coverage import Coverage
-from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, ImportOptions, Row
+from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, Row
 from ragauge.formats.imports.json_file import json_objects, nanoseconds
 from ragauge.formats.imports.payload import decoded, unquoted_text
 from ragauge.formats.imports.span import TraceSpan, first_line
-from ragauge.formats.imports.trace_assembler import traces_of
+from ragauge.formats.imports.trace_assembler import span_reader
 
 _TYPES = frozenset(
     (
@@ -44,12 +44,6 @@ def _is_trace(row: Mapping[str, Any]) -> bool:
 def _recognise(file: ForeignFile) -> bool:
     row = _first(file)
     return _is_observation(row) or _is_trace(row)
-
-
-def _read_traces(
-    files: Sequence[ForeignFile], options: ImportOptions, coverage: Coverage
-) -> Iterator[Row]:
-    yield from traces_of(_spans(files, coverage), options, coverage)
 
 
 def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[TraceSpan]:
@@ -136,5 +130,5 @@ FORMAT = ForeignFormat(
     title="Langfuse observations",
     source="langfuse 5.0, its public API and its blob storage export",
     recognise=_recognise,
-    read_traces=_read_traces,
+    read_traces=span_reader(_spans),
 )

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ragauge.formats.imports.coverage import Coverage
-from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, ImportOptions, Row
+from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, Row
 from ragauge.formats.imports.json_file import json_objects, nanoseconds
 from ragauge.formats.imports.payload import decoded
 from ragauge.formats.imports.span import TraceSpan, first_line
-from ragauge.formats.imports.trace_assembler import traces_of
+from ragauge.formats.imports.trace_assembler import span_reader
 
 _LISTS = ("post", "patch", "runs")
 
@@ -23,12 +23,6 @@ def _recognise(file: ForeignFile) -> bool:
             row = listed[0]
             break
     return "run_type" in row and ("trace_id" in row or "dotted_order" in row or "inputs" in row)
-
-
-def _read_traces(
-    files: Sequence[ForeignFile], options: ImportOptions, coverage: Coverage
-) -> Iterator[Row]:
-    yield from traces_of(_spans(files, coverage), options, coverage)
 
 
 def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[TraceSpan]:
@@ -72,5 +66,5 @@ FORMAT = ForeignFormat(
     title="LangSmith runs",
     source="langsmith 0.14.17",
     recognise=_recognise,
-    read_traces=_read_traces,
+    read_traces=span_reader(_spans),
 )

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ragauge.formats.imports.coverage import Coverage
-from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, ImportOptions, Row
+from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat
 from ragauge.formats.imports.json_file import hex_id, json_objects, nanoseconds
 from ragauge.formats.imports.span import TraceSpan, first_line
-from ragauge.formats.imports.trace_assembler import traces_of
+from ragauge.formats.imports.trace_assembler import span_reader
 
 
 def _recognise(file: ForeignFile) -> bool:
@@ -17,12 +17,6 @@ def _recognise(file: ForeignFile) -> bool:
     info, data = row.get("info"), row.get("data")
     has_ids = isinstance(info, dict) and ("trace_id" in info or "request_id" in info)
     return has_ids and isinstance(data, dict) and "spans" in data
-
-
-def _read_traces(
-    files: Sequence[ForeignFile], options: ImportOptions, coverage: Coverage
-) -> Iterator[Row]:
-    yield from traces_of(_spans(files, coverage), options, coverage)
 
 
 def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[TraceSpan]:
@@ -80,5 +74,5 @@ FORMAT = ForeignFormat(
     title="MLflow traces",
     source="mlflow 3.17",
     recognise=_recognise,
-    read_traces=_read_traces,
+    read_traces=span_reader(_spans),
 )

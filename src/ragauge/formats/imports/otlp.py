@@ -25,6 +25,9 @@ def _recognise(file: ForeignFile) -> bool:
 def _read_traces(
     files: Sequence[ForeignFile], options: ImportOptions, coverage: Coverage
 ) -> Iterator[Row]:
+    for file in files:
+        if not any(name in file.first_row for name in _LISTS) and not looks_like_protobuf(file):
+            coverage.note("files of metrics or logs, without spans at their start")
     yield from traces_of(_spans(files), options, coverage)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ragauge.formats.imports.coverage import Coverage
-from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, ImportOptions, Row
+from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, Row
 from ragauge.formats.imports.json_file import hex_id, json_objects, nanoseconds
 from ragauge.formats.imports.payload import decoded
 from ragauge.formats.imports.span import TraceSpan, first_line
-from ragauge.formats.imports.trace_assembler import traces_of
+from ragauge.formats.imports.trace_assembler import span_reader
 
 _ATTRIBUTES = "attributes."
 _LISTS = ("retrieval.documents", "reranker.output_documents", "reranker.input_documents")
@@ -29,12 +29,6 @@ def _recognise(file: ForeignFile) -> bool:
     context = row.get("context")
     is_object = isinstance(context, dict) and "span_id" in context and "span_kind" in row
     return is_object or ("context.span_id" in row and "context.trace_id" in row)
-
-
-def _read_traces(
-    files: Sequence[ForeignFile], options: ImportOptions, coverage: Coverage
-) -> Iterator[Row]:
-    yield from traces_of(_spans(files, coverage), options, coverage)
 
 
 def _spans(files: Sequence[ForeignFile], coverage: Coverage) -> Iterator[TraceSpan]:
@@ -119,5 +113,5 @@ FORMAT = ForeignFormat(
     title="Phoenix spans",
     source="arize-phoenix 20.26, arize-phoenix-client 3.5",
     recognise=_recognise,
-    read_traces=_read_traces,
+    read_traces=span_reader(_spans),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -14,6 +15,8 @@ from ragauge.formats.table_cells import opened_cell
 from ragauge.text import REFUSAL_TOKEN, normalise, question_id
 
 _HEAD_ROWS = 50
+_WORD, _NO_WORD = re.compile("[!-~]{1,200}"), re.compile("[0-9#/_:-]")
+"""Contexts without a blank, some with a digit or a sign that words do not have, are no passages."""
 WEAK_CLAIMS = (
     "expected answers also stand as claims, which is weak: an answer has to contain them word for "
     "word"
@@ -84,6 +87,9 @@ def text_hits(
         coverage.note("rows with another number of ids than of texts (texts left out)")
         texts = None
     if not ids:
+        if texts and all(map(_WORD.fullmatch, texts)) and any(map(_NO_WORD.search, texts)):
+            coverage.note("rows with single words as contexts (read as ids)")
+            return [{"id": text} for text in texts]
         return [{"text": text} for text in texts or ()]
     if not texts:
         return [{"id": chunk_id} for chunk_id in ids]

@@ -7,7 +7,7 @@ spans and not with their texts.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import FileIO
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
@@ -21,7 +21,7 @@ from ragauge.files.redaction import redacted
 from ragauge.formats.imports import documents, payload
 from ragauge.formats.imports.api_citations import CitedSource, cited_hits, references_in
 from ragauge.formats.imports.coverage import Coverage
-from ragauge.formats.imports.foreign_format import ImportOptions, Row
+from ragauge.formats.imports.foreign_format import ForeignFile, ImportOptions, ReadRows, Row
 from ragauge.formats.imports.json_file import iso_time
 from ragauge.formats.imports.span import CHAIN, MODEL, RERANKER, RETRIEVER, SpanFacts, TraceSpan
 from ragauge.formats.imports.vocabulary import Vocabulary
@@ -79,6 +79,19 @@ def traces_of(
     with assembler.file:
         assembler.add(spans)
         yield from assembler.rows()
+
+
+def span_reader(
+    spans: Callable[[Sequence[ForeignFile], Coverage], Iterable[TraceSpan]],
+) -> ReadRows:
+    """What reads the traces of a format whose files are spans."""
+
+    def read_traces(
+        files: Sequence[ForeignFile], options: ImportOptions, coverage: Coverage
+    ) -> Iterator[Row]:
+        yield from traces_of(spans(files, coverage), options, coverage)
+
+    return read_traces
 
 
 class TraceAssembler:

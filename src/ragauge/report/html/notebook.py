@@ -63,15 +63,7 @@ def comparison_summary(comparison: Comparison) -> str:
         questions=worse[:MOST_QUESTIONS],
         worse=len(worse),
         sentences=sentences,
-        is_certain=_is_certain,
     )
-
-
-def _is_certain(delta: Delta) -> bool:
-    """Whether the interval lies beside 0 and the p-value to read agrees: only that has a colour."""
-    p = sentences.corrected(delta)
-    beside = delta.interval is not None and not delta.interval[0] <= 0 <= delta.interval[1]
-    return beside and (p is None or p < _CHANCE)
 
 
 def _is_worse(query: QueryComparison) -> bool:

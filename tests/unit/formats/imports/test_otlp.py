@@ -245,3 +245,11 @@ def test_spans_without_values_or_attributes(tmp_path: Path) -> None:
     odd["attributes"] += [{"key": "nothing"}, {"key": "null", "value": None}, {}]
     (row,) = imported(written(tmp_path / "spans.json", bare, odd))
     assert row["question"] == "q?"
+
+
+def test_logs_are_said_to_be_no_spans(tmp_path: Path) -> None:
+    path = tmp_path / "logs.json"
+    path.write_text(json.dumps({"resourceLogs": [{"scopeLogs": []}]}), encoding="utf-8")
+    counts = Coverage()
+    assert imported(path, coverage=counts) == []
+    assert counts.sentences() == ["1 file of metrics or logs, without spans at their start"]

@@ -171,6 +171,24 @@ def test_ids_and_texts_that_do_not_go_together(tmp_path: Path) -> None:
     assert sum(coverage.notes.values()) == 1
 
 
+@pytest.mark.parametrize(
+    ("contexts", "are_ids"),
+    [
+        (["faq.md#1", "intro"], True),
+        (["c1"], True),
+        (["Paris"], False),
+        (["c1", "Refunds take 14 days."], False),
+        (["退款需要14天"], False),
+    ],
+)
+def test_contexts_that_are_ids(tmp_path: Path, contexts: list[str], are_ids: bool) -> None:
+    """Some log ids where ragas has texts: taken for texts, nothing would ever match."""
+    rows = [{"user_input": "q", "retrieved_contexts": contexts, "response": "x"}]
+    (trace,), coverage = imported(tmp_path, lines(tmp_path / "r.jsonl", rows), "traces")
+    assert trace["hits"] == [{"id" if are_ids else "text": text} for text in contexts]
+    assert sum(coverage.notes.values()) == are_ids
+
+
 # --- deepeval ---
 
 

@@ -45,12 +45,7 @@ def _read(span: TraceSpan) -> SpanFacts:
     output = attributes.get(_OUTPUT)
     if role == RETRIEVER:
         facts.question = payload.question_in(attributes.get(_INPUT))
-        facts.hits = documents.hits_of(output, notes)
-        cut = payload.decoded(output)
-        if isinstance(cut, str) and cut.startswith(("[", "{")):
-            facts.lost = f"the list of documents was cut at {len(cut)} characters"
-        if span.dropped:
-            facts.lost = facts.lost or f"{span.dropped} attributes were dropped"
+        facts.hits, facts.lost = documents.hits_and_loss(output, span.dropped, notes)
     elif role == MODEL:
         facts.output = output
     elif role == CHAIN:

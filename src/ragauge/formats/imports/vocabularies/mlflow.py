@@ -31,10 +31,7 @@ def _read(span: TraceSpan) -> SpanFacts:
     outputs = attributes.get(_OUTPUTS)
     if role in (RETRIEVER, RERANKER):
         facts.question = payload.question_in(attributes.get(_INPUTS))
-        facts.hits = documents.hits_of(outputs, notes)
-        cut = payload.decoded(outputs)
-        if isinstance(cut, str) and cut.startswith(("[", "{")):
-            facts.lost = f"the list of documents was cut at {len(cut)} characters"
+        facts.hits, facts.lost = documents.hits_and_loss(outputs, span.dropped, notes)
     elif role == MODEL:
         facts.output = payload.unquoted(outputs)
     elif role == CHAIN:
@@ -42,8 +39,6 @@ def _read(span: TraceSpan) -> SpanFacts:
         facts.output = payload.unquoted(outputs)
         if facts.qid is None and span.parent_id is None and isinstance(facts.input, dict):
             facts.qid = payload.qid_in(facts.input)
-    if span.dropped and role in (RETRIEVER, RERANKER):
-        facts.lost = facts.lost or f"{span.dropped} attributes were dropped"
     facts.notes = notes or None
     return facts
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ragauge.formats.imports import documents, payload
+from ragauge.formats.imports import documents
 from ragauge.formats.imports.span import CHAIN, MODEL, OTHER, RETRIEVER, SpanFacts, TraceSpan
 from ragauge.formats.imports.vocabulary import Vocabulary
 
@@ -26,9 +24,8 @@ def _read(span: TraceSpan) -> SpanFacts:
     if role == RETRIEVER:
         query = attributes.get("gen_ai.retrieval.query.text")
         facts.question = query if isinstance(query, str) else None
-        facts.hits, facts.lost = _hits(attributes.get(_DOCUMENTS), notes)
-        if span.dropped:
-            facts.lost = facts.lost or f"{span.dropped} attributes were dropped"
+        listed = attributes.get(_DOCUMENTS)
+        facts.hits, facts.lost = documents.hits_and_loss(listed, span.dropped, notes)
         source = attributes.get("gen_ai.data_source.id")
         facts.index = {"index_hash": source} if isinstance(source, str) and source else None
     elif role in (MODEL, CHAIN):
@@ -38,14 +35,6 @@ def _read(span: TraceSpan) -> SpanFacts:
         facts.error = attributes["error.type"]
     facts.notes = notes or None
     return facts
-
-
-def _hits(value: Any, notes: list[str]) -> tuple[list[dict[str, Any]], str | None]:
-    """The hits, and what is lost: a list that was cut at a length limit is no JSON any more."""
-    found = payload.decoded(value)
-    if isinstance(found, str) and found.startswith(("[", "{")):
-        return [], f"the list of documents was cut at {len(found)} characters"
-    return documents.hits_of(found, notes), None
 
 
 VOCABULARY = Vocabulary(
