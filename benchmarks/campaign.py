@@ -171,7 +171,10 @@ def _alarms(draws: int) -> list[equal_runs.Alarm]:
     print(
         f"\n{draws:,} comparisons each, through `score` and `compare`: an unstable question finds"
     )
-    print("each of its two pieces in half of its slots.")
+    print(
+        "each of its two pieces in half of its slots. Where questions are lost, which should raise"
+    )
+    print("alarm, there are a quarter as many comparisons.")
     # Two standard errors of the simulation: a share of 5 % is a little more in half of them.
     luck = 2 * (equal_runs.MOST * (1 - equal_runs.MOST) / draws) ** 0.5
     loud = [alarm for alarm in alarms if alarm.share > alarm.allowed + luck]

@@ -33,6 +33,7 @@ MAPS = {
     "questions[].values": "ID",
     "questions[].labels": "LABEL",
     "questions[].causes": "CAUSE",
+    "questions[].slices": "DIMENSION",
     "errors": "REASON",
     "placing.placed": "BY",
     "placing.unplaced": "REASON",
@@ -112,7 +113,9 @@ def _score_rows(
     paths = folder / "rows-gold.jsonl", folder / "rows-trace.jsonl"
     for path, rows in zip(paths, (gold, traces), strict=True):
         path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
-    return score(*paths, profile="all", options=Options(min_n=1), chunks=chunks, stage=stage)
+    return score(
+        *paths, profile="all", options=Options(min_n=1), chunks=chunks, stage=stage, hashes=True
+    )
 
 
 def ship_fields() -> dict[str, str]:

@@ -39,8 +39,7 @@ def named(folder: Folder, how: str) -> tuple[str, ...]:
             ("--store", "--run-id", name) if how == "stored" else ("--full", "-o", f"{name}.json")
         )
         arguments = ("score", "gold.jsonl", f"{name}.jsonl", "--profile", "all", *where)
-        arguments = (*arguments, "--allow-no-baseline")
-        assert folder.run(*arguments).exit_code == 0
+        assert folder.run(*arguments, "--allow-no-baseline").exit_code == 0
     return ("a", "b") if how == "stored" else ("a.json", "b.json")
 
 

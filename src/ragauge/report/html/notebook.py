@@ -18,7 +18,6 @@ from ragauge.report.html.markup import environment, label_tone
 MOST_METRICS = 10
 MOST_QUESTIONS = 8
 MOST_WARNINGS = 5
-_CHANCE = 0.05
 
 
 def score_summary(scores: Scores, verdict: Verdict) -> str:

@@ -326,6 +326,7 @@ def test_the_json_as_a_whole() -> None:
                 "unrounded": {"a": None, "b": None, "delta": None, "interval": None},
             },
         },
+        "slices": {},
         "kinds": {
             "retrieval": {"regression": 1, "mixed": 0, "loss": 1, "win": 1, "draw": 0},
             "answer": {"regression": 1, "mixed": 0, "loss": 0, "win": 0, "draw": 2},
