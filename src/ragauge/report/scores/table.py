@@ -38,6 +38,9 @@ def _text(view: View) -> str:
         console.print(gates)
         for line in phrases.gate_origins(verdict):
             console.print(line)
+        for result in verdict.gates:
+            if phrases.gate_note(result):
+                console.print(f"{phrases.gate_name(result)}: {phrases.gate_note(result)}")
         if rows := phrases.chance_rows(verdict):
             console.print()
             right = ("unchanged fails", "one at", "passes", "perfect from")
@@ -45,9 +48,6 @@ def _text(view: View) -> str:
             for row in rows:
                 chances.add_row(*row)
             console.print(chances)
-        for result in verdict.gates:
-            if phrases.gate_note(result):
-                console.print(f"{phrases.gate_name(result)}: {phrases.gate_note(result)}")
         console.print()
     metrics = table("metric", "value", "n", "95 % interval", "left out", right=("value", "n"))
     for name, metric in phrases.listed_metrics(scores, verdict).items():
