@@ -151,6 +151,14 @@ def _incomparable(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     return again(folder, monkeypatch)
 
 
+def _fewer_questions(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    """One of two answers of the baseline is asked for no more."""
+    scored("--full", "-o", "live.json")(folder, monkeypatch)
+    folder.write("gates.toml", 'fall = { metric = "precision", max_drop = 0.1, min_n = 1 }\n')
+    demand = ("--gates", "gates.toml", "--baseline", "live.json", *FULL)
+    return scored(*demand, trace=TRACES[:2], gold=GOLD[:2])(folder, monkeypatch)
+
+
 def _stored(folder: Folder, *names: str) -> None:
     for name in names:
         assert folder.score(None, "--run-id", name, "--store").exit_code == 0
@@ -390,13 +398,14 @@ RECIPES: dict[str, Recipe] = {
     "bad-lock": _bad_lock,
     "bad-scores": _bad_scores,
     "missing-traces": scored(*FULL, trace=TRACES[:2]),
-    "errored-traces": scored("--profile", "all", "--gates", "precision=0", *FULL, trace=ERRORED),
+    "errored-traces": scored(*FULL, trace=ERRORED),
     "skipped-lines": scored("--on-bad-line=skip", *FULL, trace=lines_of(TRACES) + b"17"),
     "nothing-answered": scored(*FULL, trace=TRACES[1:2], gold=GOLD[1:2]),
     "undefined-metric": scored(
         "--profile", "all", "--gates", "under=0.05", *FULL, trace=TRACES[:1], gold=GOLD[:1]
     ),
     "too-few": _too_few,
+    "fewer-questions": _fewer_questions,
     "no-baseline": scored(*CANARY, *FULL, trace=DISTANT[:1], gold=GOLD[:1]),
     "incomparable": _incomparable,
     "mixed-embedders": scored(*CANARY, *FULL, trace=DISTANT, gold=GOLD[:2]),

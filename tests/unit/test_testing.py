@@ -115,7 +115,7 @@ def test_waivers_hold_for_gates_and_not_for_invariants(judge: Judge) -> None:
 
 def test_a_drop_is_judged_against_a_file_of_scores(judge: Judge) -> None:
     judge.folder.run("score", "gold.jsonl", "right.jsonl", "--full", "-o", "base.json")
-    drop = {"fall": {"metric": "refusal.under", "max_drop": 0.5}}
+    drop = {"fall": {"metric": "refusal.under", "max_drop": 0.5, "min_n": 1}}
     with pytest.raises(AssertionError, match="gate `fall`"):
         judge.run(gates=drop, baseline="base.json").assert_gates()
     judge.run("right.jsonl", gates=drop, baseline="base.json").assert_gates()

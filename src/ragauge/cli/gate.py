@@ -141,6 +141,9 @@ def _document(tests: Sequence[SelfTest]) -> dict[str, Any]:
             "flips": None if test.flips is None else round(test.flips, 4),
             "method": test.method,
             "reason": test.reason,
+            "policy": test.gate.policy,
+            "slice": test.gate.part,
+            "advice": test.advice,
         }
         for test in tests
     ]
@@ -161,14 +164,7 @@ def _lines(tests: Sequence[SelfTest]) -> list[str]:
         method = test.method if test.reason is None else f"{test.method}: {test.reason}"
         indent = " " * 10
         lines += wrap(method, width, initial_indent=indent, subsequent_indent=indent)
-    noisy = [test for test in tests if test.flips is not None and test.flips > 0.05]
-    if noisy:
-        lines += [
-            "",
-            *wrap(
-                "A gate that flips in more than 5 % of trials decides by chance: ask more "
-                'questions, leave a margin, or use policy = "interval".',
-                width,
-            ),
-        ]
+        if test.advice is not None:
+            advice = f"decides by chance: {test.advice}"
+            lines += wrap(advice, width, initial_indent=indent, subsequent_indent=indent)
     return lines

@@ -21,13 +21,16 @@ trace = "runs/trace.jsonl"
 profile = "ship"
 k = [5]
 
-# Names are the profile's short names or metric ids (`ragauge metrics`).
+# Names are the profile's short names or metric ids (`ragauge metrics`). By confident-fail a gate
+# fails only what is surely too bad, so that chance does not break builds; what only may be says
+# REVIEW (`--fail-on-review` fails it). For a release, confident-pass asks for what is surely good.
 [gates]
-"answer.grounded_precision" = ">= 0.80"
-chr = ">= 0.75"
-under = "<= 0.05"
-over = "<= 0.10"
-# "retrieval.recall_all@5" = { threshold = ">= 0.70", min_n = 30, policy = "interval" }
+"answer.grounded_precision" = { threshold = ">= 0.80", policy = "confident-fail" }
+chr = { threshold = ">= 0.75", policy = "confident-fail" }
+under = { threshold = "<= 0.05", policy = "confident-fail" }
+over = { threshold = "<= 0.10", policy = "confident-fail" }
+# Against the last accepted run (--baseline): the interval is the tolerance.
+# "retrieval.recall_all@5" = { max_drop = 0.0, policy = "confident-fail" }
 
 # A gate may fail until a date, with a reason that reviewers can read.
 # [[waivers]]
@@ -52,15 +55,18 @@ trace = "runs/results.jsonl"
 profile = "kb"
 
 # Names are the profile's short names or metric ids (`ragauge metrics`). The profile kb has no
-# gates of its own: begin with these, and move them to what your system reaches.
+# gates of its own: begin with these, and move them to what your system reaches. By confident-fail a
+# gate fails only what is surely too bad, so that chance does not break builds; what only may be
+# says REVIEW (`--fail-on-review` fails it). A gate needs 5 questions, or what its min_n says.
 [gates]
-"hit@5" = ">= 0.80"
-"recall@5_doc" = ">= 0.80"
-groundedness = ">= 0.80"
-citation_coverage = ">= 0.95"
-refusal_correctness = ">= 0.80"
-empty_result_rate = "<= 0.40"
-# mrr = { threshold = ">= 0.70", min_n = 30, policy = "interval" }
+"hit@5" = { threshold = ">= 0.80", policy = "confident-fail" }
+"recall@5_doc" = { threshold = ">= 0.80", policy = "confident-fail" }
+groundedness = { threshold = ">= 0.80", policy = "confident-fail" }
+citation_coverage = { threshold = ">= 0.95", policy = "confident-fail" }
+refusal_correctness = { threshold = ">= 0.80", policy = "confident-fail" }
+empty_result_rate = { threshold = "<= 0.40", policy = "confident-fail" }
+# Against the last accepted run (--baseline): the interval is the tolerance.
+# mrr_drop = { metric = "mrr", max_drop = 0.0, policy = "confident-fail" }
 
 # A gate may fail until a date, with a reason that reviewers can read.
 # [[waivers]]

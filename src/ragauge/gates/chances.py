@@ -61,6 +61,20 @@ def level_gate_chances(judged: GateResult, metric_id: str, scores: Scores) -> Ga
     return _described(unchanged, worse, at_worse, perfect)
 
 
+def chances_at(judged: GateResult, n: int) -> GateChances | None:
+    """The chances of a gate on a level with so many questions of the same kind."""
+    gate, value, interval = judged.gate, judged.value, judged.interval
+    metric = registry.metrics()[gate.metric.partition("@")[0]]
+    if value is None or interval is None or interval[0] is None or interval[1] is None:
+        return None
+    if metric.quantile is not None or not metric.bounded:
+        return None
+    mean, threshold = (_good(metric, gate, number) for number in (value, gate.threshold))
+    bounds = sorted(_good(metric, gate, bound) for bound in (interval[0], interval[1]))
+    worth = questions_worth(mean, bounds[0], bounds[1]) * n / judged.n
+    return _described(level_chances(mean, worth, threshold, gate.policy), None, None)
+
+
 def drop_gate_chances(judged: GateResult, noise: DropNoise | None) -> GateChances | None:
     """The chances of a gate on a drop; None where questions do not say how they move."""
     if noise is None or judged.value is None:

@@ -285,12 +285,12 @@ def _judge_level(scores: Scores, gate: Gate, tolerance: Tolerance) -> GateResult
     if value is None:
         why = f"0/0: {result.left_out or result.reason}"
         return _undefined(gate, result.n, "undefined-metric", why)
-    if result.n < gate.min_n:
-        why = f"n = {result.n} is below min_n = {gate.min_n}"
-        return _undefined(gate, result.n, "too-few", why)
     trouble = _doubtful(name, scores)
     if trouble is not None:
         return _undefined(gate, result.n, trouble, CODES[trouble].title)
+    if result.n < gate.min_n:
+        why = f"n = {result.n} is below min_n = {gate.min_n}"
+        return _undefined(gate, result.n, "too-few", why)
     judged = _judged(gate, value, result.n, result.interval, gate.better)
     if not tolerance.lets_errors_pass(scores) and not name.startswith(_OF_ALL_TRACES):
         if result.errored is None:

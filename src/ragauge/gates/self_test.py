@@ -12,14 +12,17 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge import registry
+from ragauge.gates.chances import chances_at
 from ragauge.gates.drops import conversations_of, paired_values
 from ragauge.gates.judge import Tolerance, judge
 from ragauge.metrics.columns import Floats, Ints, totals
 from ragauge.metrics.metric import SHARES, Better
+from ragauge.model.phrases import percent
 from ragauge.model.scores import PerQuestion, Scores
-from ragauge.model.verdict import Gate, GateResult, Status
+from ragauge.model.verdict import Gate, GateChances, GateResult, Status
 from ragauge.stats import exact_sums, resampling
 from ragauge.stats.intervals import quantile
 from ragauge.stats.resampling import Draws, flip, in_blocks, sum_bits, weigh, weighted_sums
@@ -38,6 +41,7 @@ class SelfTest(Struct, frozen=True, kw_only=True):
     n        the questions that it was tried on
     status   what the gate says of the run itself
     method   what a trial was
+    advice   what would make a gate that decides by chance decide by the system; None for others
     """
 
     gate: Gate
@@ -46,6 +50,11 @@ class SelfTest(Struct, frozen=True, kw_only=True):
     status: Status
     method: str
     reason: str | None = None
+    advice: str | None = None
+
+
+NOISY = 0.05
+"""The share of trials from which on a gate decides by chance."""
 
 
 class _Sample(Struct, frozen=True):
@@ -97,7 +106,65 @@ def self_test(
         tolerance=tolerance,
         baseline=baseline,
     )
-    return tuple(_test_gate(scores, judged, baseline, resamples) for judged in verdict.gates)
+    tests = []
+    for judged in verdict.gates:
+        test = _test_gate(scores, judged, baseline, resamples)
+        if test.flips is not None and test.flips > NOISY:
+            # The numbers of the same gate under another policy, and of more questions.
+            (other,) = judge(
+                scores,
+                [replace(judged.gate, policy="confident-fail")],
+                source_rules=False,
+                whole_grid=whole_grid,
+                tolerance=tolerance,
+                baseline=baseline,
+            ).gates
+            test = replace(test, advice=_advice(judged, other))
+        tests.append(test)
+    return tuple(tests)
+
+
+def _advice(judged: GateResult, confident: GateResult) -> str:
+    """What helps a gate that decides by chance, with the numbers that say so."""
+    parts = []
+    if judged.gate.policy != "confident-fail" and confident.chances is not None:
+        fails = confident.chances.fails_unchanged
+        if fails <= NOISY:
+            parts.append(
+                f'policy = "confident-fail" fails an unchanged system in {percent(fails)} of runs, '
+                "and asks for a review of what lies between"
+            )
+    if (n := _enough(judged)) is not None:
+        parts.append(f"n = {n} questions would do for a system like this one")
+    return "; or ".join(parts) or (
+        "the value is too near the threshold for any policy here: ask more questions, or move the "
+        "threshold"
+    )
+
+
+def _enough(judged: GateResult) -> int | None:
+    """The fewest questions with which a gate on a level would rarely decide otherwise."""
+    if judged.gate.is_drop or judged.chances is None or judged.gate.policy != "point":
+        return None
+    few, enough = judged.n, 64 * judged.n
+    if _flips_at(judged, enough) > NOISY:
+        return None
+    while enough - few > max(1, few // 50):  # two digits are enough to plan with
+        middle = (few + enough) // 2
+        few, enough = (few, middle) if _flips_at(judged, middle) <= NOISY else (middle, enough)
+    return enough
+
+
+def _flips_at(judged: GateResult, n: int) -> float:
+    """How often a gate would decide otherwise with so many questions of the same kind."""
+    chances = chances_at(judged, n)
+    return 1.0 if chances is None else _other_than(judged.status, chances)
+
+
+def _other_than(status: Status, chances: GateChances) -> float:
+    fails, reviews = chances.fails_unchanged, chances.reviews_unchanged
+    same = {"fail": fails, "review": reviews}.get(status, 1 - fails - reviews)
+    return max(0.0, 1 - same)
 
 
 def _test_gate(
@@ -112,6 +179,13 @@ def _test_gate(
     if trouble is None and judged.status == "not-evaluable" and (paired or not gate.is_drop):
         trouble = judged.reason
     n, flips, method = judged.n, None, "not tried"
+    unkept = trouble or _taken_over_rows(scores, gate, name)
+    if unkept is not None and judged.chances is not None:
+        # Without the values of its questions: from n and the interval, as the report has it.
+        chances, status = judged.chances, judged.status
+        flips = chances.fails_unchanged if gate.is_drop else _other_than(status, chances)
+        method = f"computed from n and the interval: {unkept}"
+        return SelfTest(gate=gate, n=n, flips=flips, status=status, method=method)
     if trouble is None:
         assert scores.per_question is not None
         if paired:
@@ -122,7 +196,7 @@ def _test_gate(
         else:
             sample = _sample(scores.per_question, name)
             n = len(sample.values)
-            trouble = _too_few(scores, gate, name, sample)
+            trouble = _too_few(gate, name, sample) or _taken_over_rows(scores, gate, name)
             if trouble is None and gate.is_drop:
                 flips, method = _two_resamples(gate, sample, _share(name), resamples)
             elif trouble is None:
@@ -145,7 +219,7 @@ def _trouble(scores: Scores, gate: Gate, name: str) -> str | None:
     return None
 
 
-def _too_few(scores: Scores, gate: Gate, name: str, sample: _Sample) -> str | None:
+def _too_few(gate: Gate, name: str, sample: _Sample) -> str | None:
     """Why a sample cannot be drawn from; None if it can."""
     n = len(sample.values)
     if n == 0:
@@ -154,13 +228,26 @@ def _too_few(scores: Scores, gate: Gate, name: str, sample: _Sample) -> str | No
         return f"n = {n} is below min_n = {gate.min_n}"
     if sample.units < 2:
         return f"one {sample.noun} alone always gives its value back"
-    if gate.is_drop:  # compares values of questions, however the level is made
-        return "no interval to judge by" if gate.policy != "point" else None
+    if gate.is_drop and gate.policy != "point":
+        return "no interval to judge by"
+    return None
+
+
+def _taken_over_rows(scores: Scores, gate: Gate, name: str) -> str | None:
+    """Why values of questions do not make up the metric; None if they do.
+
+    A profile may average over rows instead of questions: resampled questions would then be of
+    another metric than the gate judges. A drop compares values of questions in any case.
+    """
+    values = scores.per_question
+    if gate.is_drop or gate.part is not None or values is None or name not in values.metrics:
+        return None
+    sample = _sample(values, name)
+    if not len(sample.values):
+        return None
     share = _share(name)
     value = exact_sums.mean(sample.values) if share is None else quantile(sample.values, share)
     stored = scores.metrics[name].value
-    # A profile may average over rows instead of questions: resampled questions would then be of
-    # another metric than the gate judges.
     if value is None or stored is None or abs(value - stored) > 1e-9 * max(1.0, abs(stored)):
         return f"{name} is taken over rows here, which values of questions do not make up"
     return None
@@ -191,14 +278,27 @@ def _both(scores: Scores, baseline: Scores, name: str) -> tuple[_Sample, _Sample
     return _Sample(pairs.now, conversations), _Sample(pairs.before, conversations)
 
 
-def _shift(judged: GateResult, bound: int) -> tuple[float, str]:
-    """How far the bound that decides is below the value, and what to say of it; 0 by the point."""
-    if judged.gate.policy == "point":
-        return 0.0, ""
+def _edges(judged: GateResult, better: Better) -> tuple[list[float], str]:
+    """The values between which a gate fails, asks for a review and passes, and what to say of it.
+
+    First the one beyond which it fails, then the one from which it passes, then its review band. A
+    bound that decides moves with the value.
+    """
+    gate = judged.gate
+    band, threshold = list(gate.review or ()), gate.threshold
+    if gate.policy == "point":
+        return [threshold, threshold, *band], ""
     assert judged.interval is not None and judged.value is not None
-    end = judged.interval[bound]
+    wrong_side = 0 if better == "higher" else 1
+    end = judged.interval[wrong_side if gate.policy == "confident-pass" else 1 - wrong_side]
+    moves = "; the bound moves with the value"
+    if gate.policy == "confident-fail":
+        if end is None:  # it can be as good as anything: never surely beyond the threshold
+            low, high = registry.metrics()[gate.metric.partition("@")[0]].range
+            end = high if better == "higher" else low
+        return [threshold + judged.value - end, threshold, *band], moves
     assert end is not None, "a gate without the bound that decides is not evaluable"
-    return judged.value - end, "; the bound moves with the value"
+    return [edge + judged.value - end for edge in (threshold, threshold, *band)], moves
 
 
 # --- a gate on a level ---
@@ -208,18 +308,17 @@ def _resampled(
     gate: Gate, judged: GateResult, sample: _Sample, share: float | None, resamples: int
 ) -> tuple[float, str]:
     """Resample the questions and judge again."""
-    shift, of_bound = _shift(judged, 0 if gate.better == "higher" else 1)
+    limits, of_bound = _edges(judged, gate.better)
     method = f"{sample.noun}s resampled {resamples:,} times{of_bound}"
-    limits = [gate.threshold, *(gate.review or ())]
     sides: Callable[[Draws], Ints]
     if share is None:
-        columns = _columns([sample.values - (limit + shift) for limit in limits], sample)
+        columns = _columns([sample.values - limit for limit in limits], sample)
 
         def sides(draws: Draws) -> Ints:
             sums = weighted_sums(draws, columns)
             return _sides(sums[:, :-1], sums[:, -1:])  # one unit a question for what rounding takes
     else:
-        edges = np.array(limits) + shift
+        edges = np.array(limits)
         order = np.argsort(sample.values, kind="stable")
 
         def sides(draws: Draws) -> Ints:
@@ -231,7 +330,7 @@ def _resampled(
         lambda raw, rows: sides(weigh(raw, rows, sample.units)), resamples, resampling.SEED
     )
     own = sides(np.ones((1, sample.units), np.int64))
-    differing = _statuses(gate.better, drawn) != _statuses(gate.better, own)
+    differing = _statuses(gate, gate.better, drawn) != _statuses(gate, gate.better, own)
     return int(np.count_nonzero(differing)) / resamples, method
 
 
@@ -275,12 +374,15 @@ def _sides(sums: Floats, slack: Floats) -> Ints:
     return sides
 
 
-def _statuses(better: Better, sides: Ints) -> Ints:
-    """The verdict of each row: the first column is the threshold, others are the review band."""
-    met = sides[:, 0] >= 0 if better == "higher" else sides[:, 0] <= 0
-    statuses = np.where(met, _PASS, _FAIL)
-    if sides.shape[1] > 1:
-        statuses = np.where((sides[:, 1] >= 0) & (sides[:, 2] <= 0), _REVIEW, statuses)
+def _statuses(gate: Gate, better: Better, sides: Ints) -> Ints:
+    """The verdict of each row; the columns are those of `_edges`."""
+    good = sides if better == "higher" else -sides
+    statuses = np.where(good[:, 1] >= 0, _PASS, np.where(good[:, 0] < 0, _FAIL, _REVIEW))
+    if sides.shape[1] > 2:
+        in_band = (sides[:, 2] >= 0) & (sides[:, 3] <= 0)
+        if gate.policy == "confident-fail":  # what surely fails is no matter for a review
+            in_band &= statuses != _FAIL
+        statuses = np.where(in_band, _REVIEW, statuses)
     return statuses
 
 
@@ -322,8 +424,8 @@ def _exchanged(
     everything = 2 ** len(differing) <= resamples
     trials = 2 ** len(differing) if everything else resamples
     method = f"{'all' if everything else f'{resamples:,} random'} exchanges of paired {now.noun}s"
-    shift, of_bound = _shift(judged, 1)
-    limits = np.array([gate.threshold, *(gate.review or ())]) + shift
+    edges, of_bound = _edges(judged, "lower")
+    limits = np.array(edges)
     sides: Callable[[Draws], Ints]
     n = len(now.values)
     if share is None:
@@ -347,7 +449,7 @@ def _exchanged(
             return _sides(sign * (new - old)[:, None] - limits, np.full((1, 1), _SLACK))
 
     def failed(draws: Draws) -> int:
-        return int(np.count_nonzero(_statuses("lower", sides(draws)) == _FAIL))
+        return int(np.count_nonzero(_statuses(gate, "lower", sides(draws)) == _FAIL))
 
     if everything:
         failures = sum(failed(flips) for flips in _every_choice(differing, now.units))
@@ -399,9 +501,9 @@ def _two_resamples(
         )
         return values
 
-    limits = np.array([gate.threshold, *(gate.review or ())])
+    limits = np.array([gate.threshold, gate.threshold, *(gate.review or ())])
     drops = sign * (drawn(resampling.SEED + 1) - drawn(resampling.SEED))
-    statuses = _statuses("lower", _sides(drops[:, None] - limits, np.full((1, 1), slack)))
+    statuses = _statuses(gate, "lower", _sides(drops[:, None] - limits, np.full((1, 1), slack)))
     method = (
         f"two resamples of the same {sample.noun}s compared, {resamples:,} times: unpaired and "
         "therefore pessimistic"

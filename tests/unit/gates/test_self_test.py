@@ -10,14 +10,23 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ragauge.gates.judge import Tolerance
 from ragauge.gates.self_test import SelfTest, self_test
 from ragauge.metrics.metric import Tally
-from ragauge.model.scores import MetricResult, PerQuestion, QuestionList, QuestionResult, Scores
+from ragauge.model.scores import (
+    MetricResult,
+    PerQuestion,
+    QuestionList,
+    QuestionResult,
+    Scores,
+    SliceResult,
+)
 from ragauge.model.verdict import Gate
 from ragauge.stats import resampling
+from ragauge.stats.intervals import group_sums, score_interval
 from ragauge.stats.resampling import POISSON_FROM
 
 RECALL, EMPTY = "retrieval.recall@5", "retrieval.empty"
@@ -200,11 +209,11 @@ def test_a_review_band_is_a_verdict_of_its_own() -> None:
 def test_the_interval_moves_with_the_value() -> None:
     """A lower bound 0.1 below the value and a threshold of 0.4: as the point at 0.5."""
     scores = scored([1, 0] * 50, interval=(0.4, 0.6))
-    by_bound = tried(scores, gate_of(0.4, policy="interval"))
+    by_bound = tried(scores, gate_of(0.4, policy="confident-pass"))
     assert by_bound.flips == share(scores, gate_of(0.5))
     assert by_bound.method.endswith("; the bound moves with the value")
     rising = scored([1, 0] * 50, interval=(0.4, 0.6), metric=EMPTY)
-    assert share(rising, gate_of(0.6, metric=EMPTY, policy="interval")) == share(
+    assert share(rising, gate_of(0.6, metric=EMPTY, policy="confident-pass")) == share(
         rising, gate_of(0.5, metric=EMPTY)
     )
 
@@ -316,10 +325,10 @@ def test_a_bound_on_a_drop_fails_systems_that_are_the_same() -> None:
     """The upper bound of no drop is above 0: a demand of 0 by the interval nearly always fails."""
     rng = np.random.default_rng(7)
     now, before = scored(rng.random(100)), scored(rng.random(100))
-    found = share(now, gate_of(0.0, drop=True, policy="interval"), before)
+    found = share(now, gate_of(0.0, drop=True, policy="confident-pass"), before)
     assert found > 0.9
     assert found > share(now, gate_of(0.0, drop=True), before)
-    assert share(now, gate_of(0.5, drop=True, policy="interval"), before) == 0.0
+    assert share(now, gate_of(0.5, drop=True, policy="confident-pass"), before) == 0.0
 
 
 def test_review_of_a_drop_is_no_failure() -> None:
@@ -366,8 +375,12 @@ def test_without_a_baseline_quantiles_too() -> None:
         (scored([math.nan, math.nan]), gate_of(0.5, drop=True), "no question has"),
         (scored([1, 0]), gate_of(0.5, min_n=3), "n = 2 is below min_n = 3"),
         (scored([1, 0]), gate_of(0.5, min_n=3, drop=True), "n = 2 is below min_n = 3"),
-        (scored([1, 0]), gate_of(0.5, policy="interval"), "no interval to judge by"),
-        (scored([1, 0]), gate_of(0.5, policy="interval", drop=True), "no interval to judge by"),
+        (scored([1, 0]), gate_of(0.5, policy="confident-pass"), "no interval to judge by"),
+        (
+            scored([1, 0]),
+            gate_of(0.5, policy="confident-pass", drop=True),
+            "no interval to judge by",
+        ),
         (scored([1, 0], value=0.9), gate_of(0.5), "taken over rows"),
     ],
 )
@@ -467,3 +480,70 @@ def test_the_order_of_questions_is_nothing(n: int, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(resampling, "THREADS", 1)
     monkeypatch.setattr(resampling, "_PRODUCTS", 1)
     assert run(straight[::-1], straight) == expected
+
+
+# --- all gates, and advice that follows from the numbers ---
+
+
+def rated(right: int, n: int, **more: Any) -> Scores:
+    """A rate with the interval that belongs to it."""
+    values = np.array([1.0] * right + [0.0] * (n - right))
+    return scored(values, interval=score_interval(group_sums(values)), **more)
+
+
+def test_a_slice_is_computed_from_its_interval() -> None:
+    """Which questions are in it is not kept; n and the interval are, and say the same."""
+    whole = rated(45, 50)
+    in_part = replace(whole, slices={"type": {"table": SliceResult(n=50, metrics=whole.metrics)}})
+    drawn = tried(whole, gate_of(0.85))
+    computed = tried(in_part, gate_of(0.85, part="type=table"))
+    assert computed.method.startswith("computed from n and the interval")
+    assert drawn.flips is not None
+    assert computed.flips == pytest.approx(drawn.flips, abs=0.07)
+
+
+def test_advice_names_a_policy_that_its_numbers_support() -> None:
+    """0.90 at >= 0.88 and n = 50: by the point a third of the runs fail, surely too bad are few."""
+    test = tried(rated(45, 50), gate_of(0.88))
+    assert test.flips is not None
+    assert test.flips > 0.2
+    assert test.advice is not None
+    assert 'policy = "confident-fail" fails an unchanged system in' in test.advice
+    confident = tried(rated(45, 50), gate_of(0.88, policy="confident-fail"))
+    assert confident.status == "pass"
+    assert "questions would do" in test.advice
+    n = int(test.advice.rpartition("n = ")[2].split()[0])
+    enough = tried(rated(round(0.9 * n), n), gate_of(0.88))
+    assert enough.flips is not None
+    assert enough.flips < 0.08
+
+
+def test_advice_never_names_a_policy_that_would_not_help() -> None:
+    """The old advice was the interval, which fails unchanged systems more often than the point."""
+    for policy in ("point", "confident-pass"):
+        test = tried(rated(45, 50), gate_of(0.88, policy=policy))
+        assert "confident-pass" not in (test.advice or "")
+        assert "interval" not in (test.advice or "")
+    far = tried(rated(45, 50), gate_of(0.5))
+    assert (far.flips, far.advice) == (0.0, None)
+
+
+def test_confident_fail_flips_between_pass_and_review() -> None:
+    """0.88 at >= 0.90 and n = 200 is review; resampled, it passes or fails only sometimes."""
+    test = tried(rated(176, 200), gate_of(0.9, policy="confident-fail"))
+    assert test.status == "review"
+    assert test.flips is not None
+    assert 0.1 < test.flips < 0.45
+
+
+def test_a_drop_by_confident_fail_rarely_fails_identical_systems() -> None:
+    """Ten questions of 200 flipped each way: A/A, as far as anybody can tell."""
+    before = scored([1.0] * 180 + [1.0] * 10 + [0.0] * 10)
+    now = scored([1.0] * 180 + [0.0] * 10 + [1.0] * 10)
+    by_point = share(now, gate_of(0.02, drop=True), before)
+    surely = share(now, gate_of(0.0, drop=True, policy="confident-fail"), before)
+    assert by_point > 0.05
+    assert surely < 0.05
+    advice = tried(now, gate_of(0.02, drop=True), before).advice
+    assert advice is not None
+    assert "confident-fail" in advice

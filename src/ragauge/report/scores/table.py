@@ -52,6 +52,12 @@ def _print_gates(console: Console, view: View) -> None:
     console.print(gates)
     for line in phrases.gate_origins(verdict):
         console.print(line)
+    for result in verdict.gates:
+        if phrases.gate_note(result):
+            console.print(f"{phrases.gate_name(result)}: {phrases.gate_note(result)}")
+    for result in phrases.failed_drops(verdict):
+        console.print()
+        print_damage(console, result, full=view.full)
     if rows := phrases.chance_rows(verdict):
         console.print()
         right = ("unchanged fails", "one at", "passes", "perfect from")
@@ -59,12 +65,6 @@ def _print_gates(console: Console, view: View) -> None:
         for row in rows:
             chances.add_row(*row)
         console.print(chances)
-    for result in verdict.gates:
-        if phrases.gate_note(result):
-            console.print(f"{phrases.gate_name(result)}: {phrases.gate_note(result)}")
-    for result in phrases.failed_drops(verdict):
-        console.print()
-        print_damage(console, result, full=view.full)
     console.print()
 
 

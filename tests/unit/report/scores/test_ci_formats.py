@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from pyarrow import parquet
-from tests.support.command import Folder
+from tests.support.command import TRACES, Folder
 
 from ragauge import registry
 from ragauge.codes import ExitCode
@@ -194,8 +194,8 @@ def test_a_gate_tells_its_numbers() -> None:
     """As output: properties of a single test are what some readers refuse a file for."""
     judged = verdict(gate("bad", part="type=table", interval=(0.25, 0.75)))
     assert junit(scores(), judged)["gates"].findtext("testcase/system-out") == (
-        "metric: m.bad\nverdict: fail\nvalue: 0.5000\ndemand: >= 0.80\nmargin: -0.3000\nn: 4\n"
-        "interval: 0.2500 to 0.7500\norigin: --gates\nslice: type=table"
+        "metric: m.bad\nverdict: fail\nvalue: 0.5000\ndemand: >= 0.80\npolicy: point\n"
+        "margin: -0.3000\nn: 4\ninterval: 0.2500 to 0.7500\norigin: --gates\nslice: type=table"
     )
 
 
@@ -766,11 +766,8 @@ def test_a_file_is_written_by_suffix_or_name(folder: Folder, file: str, start: b
 def test_saved_scores_without_questions_still_have_their_gates(folder: Folder) -> None:
     """`gate` on scores that were saved without `--full`."""
     folder.score(None, "-o", "scores.json", "--profile", "all")
-    outcome = folder.run("gate", "scores.json", "--gates", "answer.coverage=2", "--format", "junit")
-    assert outcome.exit_code in (1, 2)
-    outcome = folder.run(
-        "gate", "scores.json", "--gates", "answer.precision=0", "--format", "junit"
-    )
+    folder.write("g.toml", '"answer.precision" = { threshold = 0, min_n = 1 }\n')
+    outcome = folder.run("gate", "scores.json", "--gates", "g.toml", "--format", "junit")
     assert outcome.exit_code == 0, outcome.err
     suites = well_formed(outcome.out)
     assert suites["gates"].attrib["tests"] == "1"
@@ -781,10 +778,14 @@ def test_gates_stand_in_the_file_that_was_read(folder: Folder) -> None:
     """Another name than ragauge.toml, and another ending."""
     (folder.path / "conf").mkdir()
     for name in ("w.toml", "w.conf"):
-        (folder.path / "conf" / name).write_text('[gates]\nunder = "<= -1"\n', "utf-8")
-        outcome = folder.score(None, "--config", f"conf/{name}", "--format", "gitlab")
+        (folder.path / "conf" / name).write_text("[gates]\nprecision = 1\n", "utf-8")
+        wrong = [{**TRACES[0], "answer_json": {"claim": "No idea.", "citations": []}}, *TRACES[1:]]
+        outcome = folder.score(wrong, "--config", f"conf/{name}", "--format", "gitlab")
         assert outcome.exit_code == 1, outcome.err
-        (entry,) = (each for each in json.loads(outcome.out) if "gate under" in each["description"])
+        gates = (
+            each for each in json.loads(outcome.out) if "gate precision" in each["description"]
+        )
+        (entry,) = gates
         assert entry["location"]["path"] == f"conf/{name}"
 
 
