@@ -300,7 +300,8 @@ undefined-metric: a gated metric is 0/0
 too-few: a gate has fewer questions than its min_n
     The gate asks for a minimum number of questions, and the run has fewer.
 no-baseline: a gate on a drop has nothing to compare with
-    Score the live system with --full -o live.json, and give that file as --baseline.
+    Score the live system with --save-run live.jsonl.gz, and give that file as --baseline; or keep
+    runs in a folder with `ragauge runs keep`, and give latest:DIR, pinned:DIR or best-of:10:DIR.
 incomparable: a gate on a drop cannot compare the two runs
     The baseline lacks the metric or the values of its questions, has another version of it, was
     scored with other options, or shares no question with this run.

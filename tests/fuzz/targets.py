@@ -582,7 +582,8 @@ def _stored(folder: Path) -> Iterator[Target]:
 
 _WITH_STORE = (
     "baseline set other", "baseline show", "compare first other", "diagnose other", "gate first",
-    "history chr", "leaderboard first other", "prompt other", "rescore --all", "runs list", "runs show first",
+    "history chr", "leaderboard first other", "prompt other", "rescore --all", "runs list",
+    "runs show first",
     "runs tag other x", "runs delete other --yes", "runs export first -o out.jsonl",
     "shadow --live first --shadow other", "view first --no-open -o out.html",
 )  # fmt: skip
