@@ -115,8 +115,14 @@ def test_what_cannot_be_judged_against_one_is_not_evaluable(runs: dict[int, Scor
 def test_a_waiver_covers_a_gate_against_every_baseline(runs: dict[int, Scores]) -> None:
     waiver = Waiver(gate="retrieval.recall@5", reason="known", expires=date(2030, 1, 1))
     baselines = [GateBaseline(scores=runs[0], label=label) for label in ("one", "two")]
-    day = {"waivers": [waiver], "today": date(2026, 1, 1)}
-    verdict = judge_against(runs[2], gates(), baselines, source_rules=False, **day)
+    verdict = judge_against(
+        runs[2],
+        gates(),
+        baselines,
+        source_rules=False,
+        waivers=[waiver],
+        today=date(2026, 1, 1),
+    )
     assert verdict.status == "pass"
     assert all(result.waived for result in verdict.gates)
     stray = Waiver(gate="retrieval.hit@5", reason="known", expires=date(2030, 1, 1))

@@ -56,6 +56,10 @@ _GATE = record(
     reason=OR_TEXT,
     waived=OR_TEXT,
 )
+_GATE["properties"] = {
+    **_GATE["properties"],
+    "against": {**TEXT, "description": "the baseline of this drop, where there are several"},
+}
 VERDICT = record(
     status=STATUS,
     exit_code=WHOLE,
