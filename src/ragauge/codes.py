@@ -313,7 +313,8 @@ fewer-questions: a gate on a drop can compare less than 90 % of the baseline's q
     few that are left could hide any loss: restore them, take a new baseline, or judge the rest with
     --allow-fewer-questions. A run that was begun with --limit or --filter is judged on its own.
 no-baseline: a gate on a drop has nothing to compare with
-    Score the live system with --full -o live.json, and give that file as --baseline.
+    Score the live system with --save-run live.jsonl.gz, and give that file as --baseline; or keep
+    runs in a folder with `ragauge runs keep`, and give latest:DIR, pinned:DIR or best-of:10:DIR.
 incomparable: a gate on a drop cannot compare the two runs
     The baseline lacks the metric or the values of its questions, has another version of it, was
     scored with other options, or shares no question with this run.

@@ -779,7 +779,7 @@ def test_workflows_on_the_page_give_inputs_that_there_are() -> None:
                 if "/ragauge@" in step.get("uses", ""):
                     used += 1
                     assert set(step["with"]) <= set(ACTION["inputs"])
-    assert used == 1
+    assert used == 2
 
 
 def test_the_script_is_sound() -> None:

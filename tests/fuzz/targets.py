@@ -565,6 +565,7 @@ def _stored(folder: Path) -> Iterator[Target]:
     yield Target("exported-run", {"run.jsonl": made["run.jsonl"]}, ["run.jsonl"], [
         "runs import run.jsonl --store sqlite:///out.db",
         "runs import run.jsonl --store sqlite:///out.db --run-id x",
+        "compare run.jsonl run.jsonl", "runs keep run.jsonl --in out", "gate run.jsonl",
     ], seal=_seal_run)  # fmt: skip
     plain = {**made, "ragauge.toml": b""}
     lines: dict[str, list[str]] = {}
@@ -581,7 +582,8 @@ def _stored(folder: Path) -> Iterator[Target]:
 
 _WITH_STORE = (
     "baseline set other", "baseline show", "compare first other", "diagnose other", "gate first",
-    "history chr", "prompt other", "rescore --all", "runs list", "runs show first",
+    "history chr", "leaderboard first other", "prompt other", "rescore --all", "runs list",
+    "runs show first",
     "runs tag other x", "runs delete other --yes", "runs export first -o out.jsonl",
     "shadow --live first --shadow other", "view first --no-open -o out.html",
 )  # fmt: skip
@@ -596,7 +598,7 @@ _LINES = (
     "gold negatives gold.jsonl --corpus x", "gold migrate gold.jsonl --map x -o out.jsonl",
     "traces migrate trace.jsonl --map x -o out.jsonl", "corpus diff x y", "corpus redirect x y",
     "corpus build gold.jsonl -o out --workers 1", "corpus chunk x -o out.jsonl",
-    "runs import run.jsonl --store sqlite:///out.db",
+    "runs import run.jsonl --store sqlite:///out.db", "runs keep run.jsonl --in out",
 )  # fmt: skip
 # It waits for a browser: tests/unit/gold/editor and tests/browser have it.
 NOT_RUN = {"gold edit"}

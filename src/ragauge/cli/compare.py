@@ -229,6 +229,7 @@ def _runs(asked: CommandOptions) -> Iterator[list[StoredRun | Scores]]:
             open_store=lambda: stack.enter_context(asked.store()),
             suite=asked.config.suite or "default",
         )
+        finder.open_for((asked.a, asked.b))
         runs: list[StoredRun | Scores] = []
         corpora = asked.corpora or (() if asked.config.corpus is None else (asked.config.corpus,))
         corpus = None  # of two versions the first is that of A

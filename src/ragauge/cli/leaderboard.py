@@ -83,6 +83,7 @@ def _sources(stack: ExitStack, asked: CommandOptions) -> dict[str, StoredRun | S
         open_store=lambda: stack.enter_context(asked.store()),
         suite=asked.config.suite or "default",
     )
+    finder.open_for(asked.names)
     sources: dict[str, StoredRun | Scores] = {}
     for name in asked.names:
         source = finder.source(name)

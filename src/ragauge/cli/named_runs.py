@@ -67,6 +67,11 @@ class RunFinder:
             self._store = self._open_store()
         return self._store
 
+    def open_for(self, names: Sequence[str]) -> None:
+        """Open the store now if any of the names is of a run in it: consent before work."""
+        if any(parse_baseline_name(name).folder is None and not is_file(name) for name in names):
+            _ = self.store
+
     def source(self, text: str) -> StoredRun | Scores:
         """The run of a name, or the scores in a file."""
         from ragauge.compare.common_gold import StoredRun

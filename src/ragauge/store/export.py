@@ -1,12 +1,15 @@
 """Export a stored run as one file of JSON Lines, and import it into a store again.
 
 There is one kind of line for each thing that a store holds of a run. What can be read is written
-as plain JSON; what cannot goes through byte by byte, so that an export loses nothing.
+as plain JSON; what cannot goes through byte by byte, so that an export loses nothing. A text that
+many hits share is written with the first of them, and others say so: gzip looks back 32 KiB only,
+and the chunks of an index come again and again.
 """
 
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from base64 import b64decode, b64encode
 from collections import Counter
@@ -19,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Literal, TypeVar
 import msgspec
 import numpy as np
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from ragauge.errors import Place, RagaugeError
 from ragauge.files.atomic_write import atomic_file
@@ -32,6 +36,7 @@ from ragauge.model.payloads import (
     thaw_chunks,
     thaw_evidence,
     thaw_gold,
+    trace_json,
     trace_of,
 )
 from ragauge.model.run import (
@@ -43,6 +48,7 @@ from ragauge.model.run import (
     Store,
     ValueColumn,
 )
+from ragauge.model.trace import Trace
 from ragauge.store.packed_slices import UNREADABLE_SLICES, join_slices, split_slices
 from ragauge.store.runs import refuse_run_id
 from ragauge.store.stored_scores import deserialise_values, serialise_values
@@ -72,7 +78,7 @@ class ExportLine(
 class RunLine(ExportLine, frozen=True, tag="run", kw_only=True):
     """The first line. `snapshot` is text only where it is not the JSON of an object."""
 
-    schema: Literal["ragauge.run/1"]
+    schema: Literal["ragauge.run/1", "ragauge.run/2"]
     run_id: str
     suite: str
     profile: str
@@ -113,7 +119,11 @@ class ChunksLine(ExportLine, frozen=True, tag="chunks"):
 
 
 class ResultLine(ExportLine, frozen=True, tag="result"):
-    """One result: its facts and its trace."""
+    """One result: its facts and its trace.
+
+    `same_texts` names hits whose text is not repeated: the place of each, from 0, and the number of
+    the text among those that came before, as `SharedTexts` counts them.
+    """
 
     ordinal: int
     query_id: str
@@ -128,6 +138,7 @@ class ResultLine(ExportLine, frozen=True, tag="result"):
     trace: Raw = _NOTHING
     packed: str | None = None
     values: list[float | None] | None = None
+    same_texts: list[tuple[int, int]] = []
 
 
 class ScoringLine(ExportLine, frozen=True, tag="scoring", kw_only=True):
@@ -176,6 +187,68 @@ AnyLine = (
     RunLine | EvidenceLine | GoldLine | ChunksLine | ResultLine | ScoringLine | ValuesLine | EndLine
 )
 _decode = msgspec.json.Decoder(AnyLine).decode
+
+
+class SharedTexts:
+    """The longer texts of hits by the order in which they first came, up to 64 Mi characters.
+
+    Who writes a file and who reads it count alike, so a number is enough.
+    """
+
+    SHORTEST = 64
+    MOST = 64 * 1024 * 1024
+    ALWAYS_UNFOLDED = 64 * 1024 * 1024
+    MOST_TIMES = 100
+
+    def __init__(self, size: int | None = None) -> None:
+        self.numbers: dict[str, int] = {}
+        self.texts: list[str] = []
+        self.characters = 0
+        self.unfolded = 0
+        self.limit = None if size is None else self.ALWAYS_UNFOLDED + self.MOST_TIMES * size
+
+    def _add(self, text: str) -> None:
+        room = self.characters + len(text) <= self.MOST
+        if len(text) >= self.SHORTEST and room and text not in self.numbers:
+            self.numbers[text] = len(self.texts)
+            self.texts.append(text)
+            self.characters += len(text)
+
+    def fold(self, trace: Trace) -> tuple[Trace, list[tuple[int, int]]]:
+        """The trace without the texts that came before, and which these are."""
+        same = []
+        hits = list(trace.hits)
+        for place, hit in enumerate(hits):
+            if hit.text is None:
+                continue
+            number = self.numbers.get(hit.text)
+            if number is None:
+                self._add(hit.text)
+            else:
+                same.append((place, number))
+                hits[place] = replace(hit, text=None)
+        return (replace(trace, hits=tuple(hits)) if same else trace), same
+
+    def unfold(self, trace: Trace, same: list[tuple[int, int]]) -> Trace:
+        """The trace with its texts; a file of a few bytes may not become one of gigabytes."""
+        numbers = dict(same)
+        hits = list(trace.hits)
+        if len(numbers) != len(same) or any(not 0 <= place < len(hits) for place in numbers):
+            raise ValueError("it names hits that are not there")
+        for place, hit in enumerate(hits):
+            number = numbers.get(place)
+            if number is None:
+                if hit.text is not None:
+                    self._add(hit.text)
+                continue
+            if hit.text is not None or not 0 <= number < len(self.texts):
+                raise ValueError("it names a text that did not come before")
+            text = self.texts[number]
+            self.unfolded += len(text)
+            if self.limit is not None and self.unfolded > self.limit:
+                raise ValueError(f"its texts are more than {self.MOST_TIMES} times the file")
+            hits[place] = replace(hit, text=text)
+        return replace(trace, hits=tuple(hits))
 
 
 _BATCH = 2048
@@ -228,7 +301,9 @@ def _lines_of(store: Store, run: RunRecord) -> Iterator[ExportLine]:
         for block in store.chunks(run.chunks):
             thaw_chunks([block], run.run_id)
             yield ChunksLine(Raw(thaw(block)))
-    yield from map(_result_line, store.results(run.run_id, values=True))
+    texts = SharedTexts()
+    for row in store.results(run.run_id, values=True):
+        yield _result_line(row, texts)
     for scoring in store.scorings(run.run_id):
         yield _scoring_line(scoring)
         yield from map(_values_line, store.values(run.run_id, scoring.number))
@@ -427,12 +502,13 @@ def _chunk_blocks(
 
 def _add_results(store: Store, run: RunRecord, lines: _Lines) -> int:
     count = 0
+    texts = SharedTexts(os.fstat(lines.file.fileno()).st_size)
     all_lines = lines.all(ResultLine)
     while batch := list(islice(all_lines, _BATCH)):
         for place, line in enumerate(batch, count):
             lines.check_number(line.ordinal, place)
         with lines.blamed():
-            rows = [_result_of(line) for line in batch]
+            rows = [_result_of(line, texts) for line in batch]
         store.add_results(run.run_id, rows)
         count += len(rows)
     return count
@@ -458,7 +534,7 @@ def _add_scorings(store: Store, run: RunRecord, lines: _Lines) -> tuple[Scoring,
 def _run_line(run: RunRecord) -> RunLine:
     """The line of a complete run."""
     fields = {name: getattr(run, name) for name in ("run_id", *_OF_RUN, "results")}
-    return RunLine(schema="ragauge.run/1", snapshot=_as_raw(run.snapshot), **fields)
+    return RunLine(schema="ragauge.run/2", snapshot=_as_raw(run.snapshot), **fields)
 
 
 def _run_of(line: RunLine, run_id: str | None) -> RunRecord:
@@ -484,18 +560,31 @@ def _evidence_of(line: EvidenceLine) -> bytes:
     return freeze_evidence(_decode_evidence(line.evidence))
 
 
-def _result_line(row: ResultRow) -> ResultLine:
+def _result_line(row: ResultRow, texts: SharedTexts) -> ResultLine:
     """The line of a result; a trace that cannot be read stays as it is."""
     trace, packed = _plain_or_packed(row.payload, trace_of)
     values = None if row.values is None else _decode_values(row.values)
-    return ResultLine(*row.facts, trace, packed, values)
+    same: list[tuple[int, int]] = []
+    if packed is None:
+        whole = trace_of(trace)
+        # Only what can be put together again byte by byte; both sides count the texts of the rest.
+        if trace_json(whole) == bytes(trace):
+            folded, same = texts.fold(whole)
+            trace = Raw(trace_json(folded)) if same else trace
+        else:
+            texts.unfold(whole, [])
+    return ResultLine(*row.facts, trace, packed, values, same)
 
 
-def _result_of(line: ResultLine) -> ResultRow:
+def _result_of(line: ResultLine, texts: SharedTexts) -> ResultRow:
     """The result behind its line."""
     facts = ResultFacts._make(getattr(line, name) for name in ResultFacts._fields)
     values = None if line.values is None else _encode(line.values).decode()
-    return ResultRow(facts, _payload(line.trace, line.packed), values)
+    trace = line.trace
+    if line.packed is None and bytes(trace):
+        whole = texts.unfold(trace_of(trace), line.same_texts)
+        trace = Raw(trace_json(whole)) if line.same_texts else trace
+    return ResultRow(facts, _payload(trace, line.packed), values)
 
 
 def _scoring_line(scoring: Scoring) -> ScoringLine:

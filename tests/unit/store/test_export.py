@@ -123,7 +123,7 @@ def test_a_list_of_chunks_comes_along(store: Store, other: Store) -> None:
 def test_every_line_is_json_that_any_tool_can_read(store: Store) -> None:
     put(store, "a")
     lines = [json.loads(line) for line in exported(store, "a").splitlines()]
-    assert lines[0]["schema"] == "ragauge.run/1"
+    assert lines[0]["schema"] == "ragauge.run/2"
     assert lines[0]["snapshot"]["inputs"]["gold_name"] == "gold.jsonl"
     gold = [line["item"]["qid"] for line in lines if line["kind"] == "gold"]
     assert gold == ["A1", "A2", "A3"]
@@ -369,3 +369,53 @@ def test_many_results_go_in_batches(store: Store, other: Store) -> None:
     imported(other, data)
     assert sum(1 for _ in other.facts("a")) == 5000
     assert exported(other, "a") == data
+
+
+# --- texts that hits share ---
+
+LONG, OTHER = "the same chunk of text, " * 8, "another chunk of text, " * 8
+SHARED = [
+    {**TRACES[0], "retrieved_ids": [{"id": "a", "text": LONG}, {"id": "b", "text": OTHER}]},
+    {**TRACES[1], "retrieved_ids": [{"id": "b", "text": OTHER}, {"id": "s", "text": "short"}]},
+    {**TRACES[2], "retrieved_ids": [{"id": "s", "text": "short"}, {"id": "a", "text": LONG}]},
+]
+
+
+def test_a_text_is_written_once_and_comes_back_everywhere(store: Store, other: Store) -> None:
+    put(store, "a", SHARED, profile="all")
+    data = exported(store, "a")
+    lines = data.splitlines()
+    results = [line for line in map(json.loads, lines) if line["kind"] == "result"]
+    assert [line.get("same_texts") for line in results] == [None, [[0, 1]], [[1, 0]]]
+    assert b"".join(line for line in lines if b'"kind":"result"' in line).count(LONG.encode()) == 1
+    imported(other, data)
+    assert everything(other, "a") == everything(store, "a")
+    assert exported(other, "a") == data
+
+
+@pytest.mark.parametrize("same", [[[0, 7]], [[9, 0]], [[0, -1]], [[-1, 0]], [[0, 0], [0, 1]]])
+def test_texts_that_did_not_come_before_are_refused(store: Store, other: Store, same: Any) -> None:
+    put(store, "a", SHARED, profile="all")
+    lines = exported(store, "a").splitlines(keepends=True)
+    place = next(n for n, line in enumerate(lines) if b'"same_texts"' in line)
+    lines[place] = json.dumps({**json.loads(lines[place]), "same_texts": same}).encode() + b"\n"
+    assert "it cannot be read" in refused(other, sealed(lines)).problems[0].message
+
+
+def test_a_small_file_does_not_unfold_without_end(
+    store: Store, other: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, "a", SHARED, profile="all")
+    data = exported(store, "a")
+    monkeypatch.setattr(export.SharedTexts, "ALWAYS_UNFOLDED", 200)
+    monkeypatch.setattr(export.SharedTexts, "MOST_TIMES", 0)
+    assert "more than 0 times the file" in refused(other, data).problems[0].message
+
+
+def test_files_of_the_first_form_are_read(store: Store, other: Store) -> None:
+    """They repeat every text, and say so in their first line."""
+    put(store, "a", ODD, profile="all")
+    lines = exported(store, "a").splitlines(keepends=True)
+    lines[0] = lines[0].replace(b"ragauge.run/2", b"ragauge.run/1")
+    imported(other, sealed(lines))
+    assert everything(other, "a") == everything(store, "a")

@@ -67,6 +67,10 @@ _GATE = record(
         )
     ),
 )
+_GATE["properties"] = {
+    **_GATE["properties"],
+    "against": {**TEXT, "description": "the baseline of this drop, where there are several"},
+}
 VERDICT = record(
     status=STATUS,
     exit_code=WHOLE,
