@@ -228,22 +228,27 @@ def headline(comparison: Comparison) -> str:
 
 def _evidence(deltas: Sequence[Delta]) -> str:
     """The change of the foremost metric, and whether there is any that is more than chance."""
-    changes = [delta for delta in shown_deltas(deltas) if delta.delta is not None]
+    changes = [
+        delta for delta in shown_deltas(deltas) if delta.delta is not None or delta.band is not None
+    ]
     if not changes:
         return "nothing measured in both runs"
     if all(delta.delta == 0 for delta in changes):
         return "no metric differs"
     foremost = min(changes, key=_importance)
-    change = f"{plain(metric_label(foremost.metric))} {phrases.signed_number(foremost.delta)}"
+    name = plain(metric_label(foremost.metric))
+    moved = f"{name} {change(foremost)}"
     certain = [delta for delta in changes if is_beyond_chance(delta)]
+    if not certain and foremost.band is not None:
+        return f"{moved}, no estimate: gold names chunks, places unknown"
     if not certain:
         sizes = {delta.n for delta in changes}
         n = f"n = {max(sizes)}" if len(sizes) == 1 else f"n up to {max(sizes)}"
-        return f"{change}; no change that {n} can show"
+        return f"{moved}; no change that {n} can show"
     worse = sum(delta.worse for delta in certain)
     tried = sum(delta.interval is not None for delta in changes)
     return (
-        f"{change}; {len(certain)} of {phrases.count(tried, 'metric')} changed beyond chance: "
+        f"{moved}; {len(certain)} of {phrases.count(tried, 'metric')} changed beyond chance: "
         f"{len(certain) - worse} better, {worse} worse"
     )
 

@@ -380,8 +380,8 @@ def test_compare_writes_down_what_its_exit_code_says(folder: Folder) -> None:
 # --- CSV and Parquet ---
 
 HEADS = ["qid", "turn", "kind", "regression", "possible", "a_rank", "b_rank", "a_reciprocal",
-         "b_reciprocal", "units", "a_units", "b_units", "lost", "rungs", "answer_kind", "a_label", "b_label",
-         "a_cause", "b_cause", "refusal", "citations", "note"]  # fmt: skip
+         "b_reciprocal", "units", "a_units", "b_units", "lost", "rungs", "answer_kind",
+         "a_label", "b_label", "a_cause", "b_cause", "refusal", "citations", "note"]  # fmt: skip
 
 
 def test_csv_as_a_whole() -> None:

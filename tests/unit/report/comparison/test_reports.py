@@ -274,7 +274,7 @@ def test_the_json_as_a_whole() -> None:
         **dict.fromkeys(("band", "band_interval", "a_band", "b_band")),
         "open": 0, "estimate": None,
     }  # fmt: skip
-    places = {
+    places: dict[str, Any] = {
         "possible": [], "regression": None, "certain": True, "places": None, "a_found": None,
         "b_found": None,
     }  # fmt: skip
