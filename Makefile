@@ -37,7 +37,7 @@ PACKAGE := $(PIP) --no-deps --no-build-isolation --editable .
 
 .PHONY: help demo test browser lint types unit adapters golden fuzz bench docs site requirements \
   changelog clean \
-  slow slow-fuzz slow-imports slow-docs slow-documents slow-live slow-scale slow-stats
+  slow slow-fuzz slow-imports slow-docs slow-documents slow-chunkings slow-live slow-scale slow-stats
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -73,7 +73,7 @@ golden: $(READY) ## rewrite the golden outputs; read the diff before you commit 
 fuzz: $(READY) ## broken files into every reader, parser and command, for FUZZ_SECONDS=300
 	$(RUN) -m tests.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
 
-slow: slow-fuzz slow-imports slow-docs slow-documents slow-live slow-scale slow-stats ## all long campaigns: hours
+slow: slow-fuzz slow-imports slow-docs slow-documents slow-chunkings slow-live slow-scale slow-stats ## all long campaigns: hours
 
 slow-fuzz: $(READY) ## properties and oracles with 20 times the examples, from a new seed
 	$(RUN) benchmarks/campaign.py fuzz --write docs/benchmarks.md
@@ -86,6 +86,9 @@ slow-docs: $(READY) browser site ## every command of every page, and the site in
 
 slow-documents: $(READY) ## real PDFs of many producers, and changed ones of every kind (fetches 200 MB)
 	$(RUN) benchmarks/campaign.py documents --write docs/benchmarks.md
+
+slow-chunkings: $(READY) ## comparisons across chunkings, held against the truth by bytes
+	$(RUN) benchmarks/campaign.py chunkings --write docs/benchmarks.md
 
 slow-live: $(READY) ## a server under load (no campaign yet)
 	$(RUN) benchmarks/campaign.py live

@@ -27,6 +27,7 @@ import numpy as np
 import documents as real_documents
 import equal_runs
 import interval_coverage as coverage
+import rechunked
 from generate import Parameters, generate
 from page import write_sections
 from ragauge import gate, registry, score
@@ -76,6 +77,11 @@ def documents(effort: float) -> int:
     except real_documents.UnreachableError as error:
         print(f"not fetched: {error}")
         return real_documents.UNREACHABLE
+
+
+def chunkings(effort: float) -> int:
+    """Compare chunkings by chunk ids, and hold what is said of them against the truth by bytes."""
+    return rechunked.campaign(effort)
 
 
 def scale(effort: float) -> int:
@@ -295,6 +301,7 @@ CAMPAIGNS = {
     "imports": imports,
     "docs": docs,
     "documents": documents,
+    "chunkings": chunkings,
     "live": nothing,  # a server under load
     "scale": scale,
     "stats": stats,

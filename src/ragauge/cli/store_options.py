@@ -286,11 +286,14 @@ class RunDestination:
 
     def _store(self, store: Store, run: ScoredRun) -> None:
         from ragauge.compare.common_gold import StoredRun
+        from ragauge.model.gold import CHUNKS_ONLY, names_chunks_only
         from ragauge.store.runs import store_run
 
         self.stored = store_run(store, run, self._description)
         results = f"{self.stored.results} results"
         print_line(f"stored {results} as {self.stored.run_id} in {store.name}", err=True)
+        if names_chunks_only(run.items):
+            print_line(f"note: {CHUNKS_ONLY}", err=True)
         self.compared = StoredRun(store, self.stored)
 
     @property

@@ -28,7 +28,10 @@ SHORTEST_STRING = 5
 """Characters of the shortest string that tells a sentence: shorter ones stand there by chance."""
 
 Key = tuple[str, int | None]
-_SENTENCE = re.compile(r"\S[^\n]*?(?:[.!?]+[\"'”’)\]]*(?=\s)|$)", re.MULTILINE)
+# Up to a stop, an empty line, or a line that begins a list, a table, a heading or a quote.
+_SENTENCE = re.compile(
+    r"\S.*?(?:[.!?]+[\"'”’)\]]*(?=\s|\Z)|(?=\n\s*(?:[-*+|#>`]|\d+[.)]\s|\n))|\Z)", re.DOTALL
+)
 _KEPT = (*HIT_DOCS, *HIT_HASHES[0], *HIT_SECTIONS)
 
 
@@ -146,7 +149,7 @@ class Narrower:
         return self.lookup.text(doc)[start:end].decode(errors="replace")
 
     def sentences(self, doc: str, start: int, end: int) -> list[Sentence]:
-        """The sentences of a stretch of a document; a line that ends without a stop is one."""
+        """The sentences of a stretch of a document; an entry of a list or a table is one."""
         text = self._text(doc, start, end)
         return [
             Sentence(

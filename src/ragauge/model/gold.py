@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -87,6 +88,22 @@ class GoldItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     lang: str | None = None
     extra: dict[str, Any] = {}
     line: int | None = None
+
+
+CHUNKS_ONLY = "this gold will not survive a new chunker: `ragauge gold pin --narrow`"
+"""What is said of a gold set whose evidence is whole chunks."""
+
+
+def names_chunks_only(items: Iterable[GoldItem]) -> bool:
+    """Whether all evidence of a gold set is whole chunks; not where it names none."""
+    any_chunk = False
+    for item in items:
+        pieces = (*item.relevant, *item.anchors, *item.grades)
+        pieces += tuple(member for group in item.groups for member in group)
+        if any(isinstance(piece, Anchor) and not piece.is_chunk for piece in pieces):
+            return False
+        any_chunk = any_chunk or bool(pieces)
+    return any_chunk
 
 
 class GoldSet(Struct, frozen=True, kw_only=True):

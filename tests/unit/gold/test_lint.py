@@ -12,7 +12,7 @@ from ragauge.codes import CODES
 from ragauge.gold.lint.rules import RULES, SEVERITIES
 from tests.support.command import GOLD, Folder, Outcome, Row
 
-SET_WIDE = ("set-size", "few-of-type")  # said of any small set
+SET_WIDE = ("set-size", "few-of-type", "chunks-only")  # said of any small set, and of any by ids
 
 BASE: Row = {
     "qid": "Q1",
@@ -158,7 +158,7 @@ def test_a_good_set_is_ok_with_its_counts(folder: Folder) -> None:
     outcome = folder.run("gold", "lint", "gold.jsonl", "--strict")
     assert outcome.exit_code == 0
     assert outcome.out.splitlines()[0] == "gold.jsonl: 2 gold items, dialect native, profile all"
-    assert outcome.out.splitlines()[-1] == "ok: 0 errors, 0 warnings, 2 notes"
+    assert outcome.out.splitlines()[-1] == "ok: 0 errors, 0 warnings, 3 notes"
 
 
 @pytest.mark.parametrize(
@@ -470,6 +470,24 @@ def test_every_rule_can_be_explained(folder: Folder, name: str) -> None:
     outcome = folder.run("explain", f"{rule.severity}[{name}]")
     assert outcome.exit_code == 0
     assert outcome.out.startswith(f"{name}: {rule.title}")
+
+
+@pytest.mark.parametrize(
+    ("piece", "told"),
+    [
+        ("p1#2", True),
+        ({"id": "p1#2", "doc": "d.md", "start": 0, "end": 9}, True),
+        ({"doc": "d.md", "start": 0, "end": 9, "grain": "chunk"}, True),
+        ({"doc": "d.md", "start": 0, "end": 9}, False),
+        ({"id": "p1#2", "doc": "d.md", "start": 0, "end": 9, "grain": "evidence"}, False),
+    ],
+)
+def test_gold_of_whole_chunks_is_told(folder: Folder, piece: Any, told: bool) -> None:
+    """One line for the set, unless a single piece is the evidence itself."""
+    rows = [{"qid": f"Q{n}", "question": f"what is {n}?", "relevant": ["p9#9"]} for n in (1, 2)]
+    rows[1]["relevant"] = [piece]
+    findings = json.loads(lint(folder, *rows).out)["findings"]
+    assert sum(each["rule"] == "chunks-only" for each in findings) == told
 
 
 def test_every_rule_has_a_case() -> None:

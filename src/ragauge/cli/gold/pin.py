@@ -129,7 +129,8 @@ def _choose(asked: SentenceChoice) -> int | None:
     """Ask a person for a sentence; None for an empty line, and at the end of the input."""
     from ragauge.text import plain
 
-    say(plain(f"\n{asked.qid}: {asked.question or ''}  [{asked.chunk}]"))
+    say("")
+    say(plain(f"{asked.qid}: {asked.question or ''}  [{asked.chunk}]"))
     for number, sentence in enumerate(asked.sentences, 1):
         say(plain(f"{number:>4}  {sentence.text}"))
     while True:

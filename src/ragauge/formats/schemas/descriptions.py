@@ -238,8 +238,28 @@ COMPARE_FIELDS = {
     "aggregate_a.ID.version": "the version of the formula",
     "aggregate_a.ID.unrounded": "the value before rounding",
     "aggregate_a.ID.reason": "why there is no value",
+    "aggregate_a.ID.band": "its least and greatest value, where gold names chunks and it depends "
+    "on where in them the evidence stands",
     "deltas.chunker_version_match": "one word for how expected items were recognised on both sides",
     "deltas.rungs": "how many expected items were recognised by which rung",
+    "deltas.undecided.regression_open": "questions of which nobody can say whether they lost "
+    "something, as gold names chunks",
+    "deltas.undecided.kind_open": "questions without a kind that holds at all places",
+    "deltas.undecided.unplaced": "chunks of which nothing is known but that gold names them",
+    "deltas.undecided.wide": "questions with too many combinations of places to compute each",
+    "deltas.ids.common": "chunk ids that both runs show; of very many a fair sample is counted",
+    "deltas.ids.distinct_a": "chunk ids that the first run shows",
+    "deltas.ids.distinct_b": "chunk ids that the second run shows",
+    "deltas.ids.reused": "common ids that are other chunks in the second run",
+    "deltas.ids.proof": "why ids are believed or not: `proved`, `unproven`, `no-common-ids`, "
+    "`other-chunker`, `reused-ids` or `recut-documents`",
+    "deltas.sizes.least_evidence": "bytes of the shortest evidence that was considered",
+    "deltas.sizes.gold_bytes": "the median size of the chunks that gold names",
+    "deltas.sizes.a_hit_bytes": "the median size of a hit of the first run",
+    "deltas.sizes.b_hit_bytes": "the same of the second run",
+    "deltas.sizes.a_top_bytes": "bytes in the hits of the first run within k, the mean over "
+    "questions",
+    "deltas.sizes.b_top_bytes": "the same of the second run",
     "deltas.ID.a": "the value of the first run, over questions with a value in both",
     "deltas.ID.b": "the value of the second run",
     "deltas.ID.delta": "b - a, from values that are not rounded",
@@ -256,6 +276,14 @@ COMPARE_FIELDS = {
     "deltas.ID.gated": "whether a gate is on the metric",
     "deltas.ID.better": "`higher` or `lower`",
     "deltas.ID.reason": "why there is no delta",
+    "deltas.ID.band": "the least and the greatest delta, where it depends on where in the chunks "
+    "that gold names the evidence stands",
+    "deltas.ID.band_interval": "the lower 95 % bound of the least to the upper one of the greatest",
+    "deltas.ID.a_band": "the least and the greatest value of the first run",
+    "deltas.ID.b_band": "the same of the second run",
+    "deltas.ID.open": "questions whose delta depends on the place",
+    "deltas.ID.estimate": "the delta as a random sample of pinned questions has it, with a 95 % "
+    "interval",
     "deltas.ID.unrounded": "the same before rounding",
     "slices.DIMENSION.PART.n": "compared questions in the part",
     "slices.DIMENSION.PART.deltas.ID.a": "the value of the first run, over questions of the part "
@@ -303,6 +331,13 @@ COMPARE_FIELDS = {
     "per_query[].lost": "those that the second run finds in fewer slots than the first",
     "per_query[].gained": "those that it finds in more",
     "per_query[].rungs": "how each of its expected items was recognised",
+    "per_query[].possible": "the kinds that it may have; one where all places agree",
+    "per_query[].regression": "whether it lost something: `yes`, `no`, or `open` where that "
+    "depends on the place of the evidence",
+    "per_query[].certain": "false where `kind` does not hold at all places",
+    "per_query[].places": "how many places its evidence may stand at; null where it is known",
+    "per_query[].a_found": "how many of them the first run finds within k",
+    "per_query[].b_found": "the same of the second run",
     "per_query[].answer": "what came of the answer; null where there is nothing to compare",
     "per_query[].answer.kind": "whether the answer became better, worse, or stayed",
     "per_query[].answer.a_label": "its label in the first run",

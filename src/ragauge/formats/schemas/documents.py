@@ -86,6 +86,7 @@ _AGGREGATE = record(
     version=WHOLE,
     unrounded=OR_NUMBER,
     reason=OR_TEXT,
+    band=INTERVAL,
 )
 _SHARE: Schema = {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1}
 _DELTA = record(
@@ -103,6 +104,12 @@ _DELTA = record(
     gated=FLAG,
     better={"enum": [*get_args(Better)]},
     reason=OR_TEXT,
+    band=INTERVAL,
+    band_interval=INTERVAL,
+    a_band=INTERVAL,
+    b_band=INTERVAL,
+    open=WHOLE,
+    estimate=optional(record(delta=NUMBER, interval=INTERVAL, pins=WHOLE, by=TEXT)),
     unrounded=record(a=OR_NUMBER, b=OR_NUMBER, delta=OR_NUMBER, interval=INTERVAL),
 )
 _SLICE_DELTA = record(a=NUMBER, b=NUMBER, delta=NUMBER, n=WHOLE, interval=INTERVAL)
@@ -115,6 +122,14 @@ _CHECK = record(
     unstable=WHOLE,
     p=_SHARE,
     failed=FLAG,
+)
+_SIZES = (
+    "least_evidence",
+    "gold_bytes",
+    "a_hit_bytes",
+    "b_hit_bytes",
+    "a_top_bytes",
+    "b_top_bytes",
 )
 _KINDS = record(**dict.fromkeys(comparison.KINDS, WHOLE))
 
@@ -130,6 +145,9 @@ def compare_schema() -> Schema:
     deltas = record(
         chunker_version_match={"enum": [*get_args(comparison.Match), None]},
         rungs=record(**dict.fromkeys(comparison.MATCH_LEVELS, WHOLE)),
+        undecided=record(regression_open=WHOLE, kind_open=WHOLE, unplaced=WHOLE, wide=WHOLE),
+        ids=optional(of_struct(comparison.IdFacts, written=True)),
+        sizes=optional(record(**dict.fromkeys(_SIZES, WHOLE))),
     )
     body = record(
         schema={"const": comparison.SCHEMA},

@@ -45,7 +45,7 @@ from ragauge.gold.negatives import FARTHEST
 from ragauge.ids import distance, lies_in, split_section
 from ragauge.model.chunk import Chunk
 from ragauge.model.field_spellings import GOLD_NAMES
-from ragauge.model.gold import Anchor, GoldItem
+from ragauge.model.gold import CHUNKS_ONLY, Anchor, GoldItem, names_chunks_only
 from ragauge.model.options import Options
 from ragauge.model.profile import Profile
 from ragauge.spans import in_words
@@ -474,6 +474,17 @@ def low_coverage(coverage: SectionCoverage | None) -> Iterator[LintFinding]:
         )
 
 
+def only_chunks(items: Sequence[GoldItem]) -> Iterator[LintFinding]:
+    """Whether all evidence is whole chunks."""
+    if names_chunks_only(items):
+        yield lint_finding(
+            "chunks-only",
+            CHUNKS_ONLY,
+            "it makes of a chunk the sentence that is the evidence; with other chunks, a "
+            "comparison by whole chunks is a band",
+        )
+
+
 def small_set(set_size: Size) -> Iterator[LintFinding]:
     """Whether the set is too small to show much."""
     if set_size.detectable is not None and set_size.detectable > SHOWN_CHANGE:
@@ -526,6 +537,7 @@ def check(items: Sequence[GoldItem], context: LintContext, *, name: str) -> Lint
         yield from balance(types, coverage, context.options.min_n)
         yield from low_coverage(coverage)
         yield from small_set(size)
+        yield from only_chunks(items)
 
     return LintReport(
         name=name,

@@ -120,6 +120,9 @@ RULES: dict[str, LintRule] = {
         ("set-size", "the set is too small to show a change of 0.10",
          "The smallest change of a rate near one half that a run of this size shows in four "
          "cases of five is larger than 0.10. About 200 questions show that much."),
+        ("chunks-only", "all evidence is whole chunks: this set will not survive a new chunker",
+         "The id of a chunk, and its place, say that the evidence stands somewhere in it. With "
+         "other chunks a comparison is a band. `ragauge gold pin --narrow` writes down where."),
         ("unread-field", "nothing reads a field",
          "It is kept, plays no part in any metric, and does not change the hash of the item."),
     ),

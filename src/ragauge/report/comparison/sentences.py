@@ -217,23 +217,28 @@ def _evidence(deltas: Sequence[Delta]) -> str:
     Only of metrics whose p-values are corrected for each other: the gated ones, or those of the
     profile. What else moved is in `moved_line`.
     """
-    changes = [delta for delta in shown_deltas(deltas) if delta.delta is not None]
+    changes = [
+        delta for delta in shown_deltas(deltas) if delta.delta is not None or delta.band is not None
+    ]
     if not changes:
         return "nothing measured in both runs"
     if all(delta.delta == 0 for delta in changes):
         return "no metric differs"
-    tested = [delta for delta in changes if delta.p_holm is not None]
+    # One whose places are unknown has no p, and may still be the foremost.
+    tested = [delta for delta in changes if delta.p_holm is not None or delta.band is not None]
     foremost = min(tested or changes, key=_importance)
-    change = f"{plain(metric_label(foremost.metric))} {phrases.signed_number(foremost.delta)}"
+    moved = f"{plain(metric_label(foremost.metric))} {change(foremost)}"
     certain = [delta for delta in tested if delta.is_changed]
+    if not certain and foremost.band is not None:
+        return f"{moved}, no estimate: gold names chunks, places unknown"
     if not certain:
         sizes = {delta.n for delta in changes}
         n = f"n = {max(sizes)}" if len(sizes) == 1 else f"n up to {max(sizes)}"
-        return f"{change}; no change that {n} can show"
+        return f"{moved}; no change that {n} can show"
     worse = sum(delta.worse for delta in certain)
     noun = "gated metric" if foremost.gated else "metric"
     return (
-        f"{change}; {len(certain)} of {phrases.count(len(tested), noun)} changed beyond chance: "
+        f"{moved}; {len(certain)} of {phrases.count(len(tested), noun)} changed beyond chance: "
         f"{len(certain) - worse} better, {worse} worse"
     )
 

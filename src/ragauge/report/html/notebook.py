@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ragauge.model import phrases
-from ragauge.model.comparison import Comparison, ComparisonView, Delta, QueryComparison
+from ragauge.model.comparison import Comparison, ComparisonView, QueryComparison
 from ragauge.model.scores import Scores
 from ragauge.model.verdict import Verdict
 from ragauge.report.comparison import sentences

@@ -15,6 +15,7 @@ from ragauge import registry
 from ragauge.codes import ExitCode
 from ragauge.model import phrases
 from ragauge.model.comparison import (
+    KINDS,
     MATCH_LEVELS,
     SCHEMA,
     AnswerChange,
@@ -269,6 +270,14 @@ def test_the_json_as_a_whole() -> None:
     """Every key in its order; kinds and rungs that did not occur are 0."""
     text = shown("json", SMALL)
     found = json.loads(text)
+    bands = {
+        **dict.fromkeys(("band", "band_interval", "a_band", "b_band")),
+        "open": 0, "estimate": None,
+    }  # fmt: skip
+    places: dict[str, Any] = {
+        "possible": [], "regression": None, "certain": True, "places": None, "a_found": None,
+        "b_found": None,
+    }  # fmt: skip
     expected = {
         "schema": SCHEMA,
         "run_a": "old",
@@ -290,30 +299,33 @@ def test_the_json_as_a_whole() -> None:
         "aggregate_a": {
             "retrieval.hit@1": {
                 "value": 0.6667, "n": 3, "records": 4, "interval": [0.2077, 0.9385], "version": 1,
-                "unrounded": 2 / 3, "reason": None,
+                "unrounded": 2 / 3, "reason": None, "band": None,
             }
         },
         "aggregate_b": {
             "retrieval.hit@1": {
                 "value": None, "n": 0, "records": 0, "interval": None, "version": 1,
-                "unrounded": None, "reason": "no-relevant",
+                "unrounded": None, "reason": "no-relevant", "band": None,
             }
         },
         "deltas": {
             "chunker_version_match": "mixed",
             "rungs": {"exact": 2, "doc_span": 0, "quote": 0, "doc": 1, "none": 0},
+            "undecided": {"regression_open": 0, "kind_open": 0, "unplaced": 0, "wide": 0},
+            "ids": None,
+            "sizes": None,
             "answer.precision": {
                 "a": 1.0, "b": 1.0, "delta": 0.0, "n": 3, "interval": [0.0, 0.0], "p": 1.0,
                 "p_holm": None, "changed": False, "moved": False,
                 "test": "permutation", "detectable": None, "gated": False,
-                "better": "higher", "reason": None,
+                "better": "higher", "reason": None, **bands,
                 "unrounded": {"a": 1.0, "b": 1.0, "delta": 0.0, "interval": [0.0, 0.0]},
             },
             "retrieval.hit@1": {
                 "a": 0.6667, "b": 0.3333, "delta": -0.3333, "n": 3, "interval": [-1.0, 0.5],
                 "p": 1.0, "p_holm": 1.0, "changed": False, "moved": False,
                 "test": "mcnemar", "detectable": 0.9, "gated": True,
-                "better": "higher", "reason": None,
+                "better": "higher", "reason": None, **bands,
                 "unrounded": {
                     "a": 2 / 3, "b": 1 / 3, "delta": 1 / 3 - 2 / 3, "interval": [-1.0, 0.5]
                 },
@@ -322,14 +334,14 @@ def test_the_json_as_a_whole() -> None:
                 "a": None, "b": None, "delta": None, "n": 0, "interval": None, "p": None,
                 "p_holm": None, "changed": False, "moved": False,
                 "test": None, "detectable": None, "gated": False,
-                "better": "higher", "reason": "no-relevant",
+                "better": "higher", "reason": "no-relevant", **bands,
                 "unrounded": {"a": None, "b": None, "delta": None, "interval": None},
             },
         },
         "slices": {},
         "kinds": {
-            "retrieval": {"regression": 1, "mixed": 0, "loss": 1, "win": 1, "draw": 0},
-            "answer": {"regression": 1, "mixed": 0, "loss": 0, "win": 0, "draw": 2},
+            "retrieval": {**dict.fromkeys(KINDS, 0), "regression": 1, "loss": 1, "win": 1},
+            "answer": {**dict.fromkeys(KINDS, 0), "regression": 1, "draw": 2},
         },
         "k": 10,
         "left_out": {"changed": 2, "only in a": 1},
@@ -349,13 +361,13 @@ def test_the_json_as_a_whole() -> None:
                 "query_id": "q1", "kind": "win", "a_hit_rank": None, "b_hit_rank": 2, "note": None,
                 "turn": None, "a_reciprocal": None, "b_reciprocal": None, "units": None,
                 "a_units": None, "b_units": None, "lost": [], "gained": [], "rungs": ["exact"],
-                "answer": None,
+                "answer": None, **places,
             },
             {
                 "query_id": "q2", "kind": "loss", "a_hit_rank": 1, "b_hit_rank": 3, "note": None,
                 "turn": None, "a_reciprocal": 1.0, "b_reciprocal": 0.3333, "units": 2,
                 "a_units": 2.0, "b_units": 1.5, "lost": ["p4#1"], "gained": [], "rungs": [],
-                "answer": None,
+                "answer": None, **places,
             },
             {
                 "query_id": "q3", "kind": "regression", "a_hit_rank": 1, "b_hit_rank": None,
@@ -366,6 +378,7 @@ def test_the_json_as_a_whole() -> None:
                     "kind": "regression", "a_label": "OK", "b_label": "MISSING", "refusal": None,
                     "citations": "hit → miss", "a_cause": None, "b_cause": None,
                 },
+                **places,
             },
         ],
     }  # fmt: skip
@@ -661,7 +674,8 @@ def test_a_comparison_of_nothing_can_be_shown(name: str, counted: int) -> None:
     text = shown(name, comparison(counted=counted, rungs=dict.fromkeys(MATCH_LEVELS, 0)))
     if name == "json":
         found = json.loads(text)
-        assert list(found["deltas"]) == ["chunker_version_match", "rungs"]
+        about = ["chunker_version_match", "rungs", "undecided", "ids", "sizes"]
+        assert list(found["deltas"]) == about
         assert (found["per_query"], found["verdict"], found["causes"]) == ([], None, [])
     else:
         assert "no expected items" in text
