@@ -190,7 +190,7 @@ def test_a_tolerance_in_questions_or_as_a_share(
     outcome = some_lost.run("compare", *names, "--fail-on", *flags, "--format", "json")
     assert outcome.exit_code == code, outcome.err
     found = json.loads(outcome.out)
-    kinds = {"regression": 3, "mixed": 1, "loss": 0, "win": 0, "draw": 26}
+    kinds = {"regression": 3, "mixed": 1, "undecided": 0, "loss": 0, "win": 0, "draw": 26}
     assert found["kinds"]["retrieval"] == kinds
     assert any(check["failed"] for check in found["fail_on"].values()) == bool(code)
 
