@@ -164,9 +164,8 @@ def test_a_saved_file_is_the_one_of_the_command(profile: str, folder: Folder) ->
     asked, asked_again = first.pop("questions"), second.pop("questions")
     assert first == second
     for question, question_again in zip(asked, asked_again, strict=True):
-        assert question == {
-            name: question_again[name] for name in question
-        }  # which may say what is empty
+        # The second may say what is empty, too.
+        assert question == {name: question_again[name] for name in question}
 
 
 def test_a_saved_verdict_is_that_of_the_command(folder: Folder) -> None:
