@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import date
 from functools import wraps
+from inspect import signature
 from pathlib import Path
 from typing import Any, ParamSpec, TypeGuard
 
@@ -74,6 +75,10 @@ def load_scores(path: PathLike) -> ScoreResult:
     return score_result(scores_document.load_scores(path))
 
 
+_JUDGING = frozenset(signature(judge.gate).parameters)
+"""What `gate` takes beside scores; the rest is for scoring."""
+
+
 @checked
 def gate(
     scores: Scores | Traces,
@@ -83,13 +88,7 @@ def gate(
     baseline: Scores | Traces | None = None,
     waivers: Sequence[Waiver] = (),
     today: date | None = None,
-    allow_missing: bool = False,
-    allow_errored: bool = False,
-    allow_skipped: bool = False,
-    allow_empty: bool = False,
-    allow_no_baseline: bool = False,
-    allow_other_questions: bool = False,
-    **scoring_options: Any,
+    **options: Any,
 ) -> VerdictResult:
     """Judge scores, saved scores, or traces with their gold set, by gates.
 
@@ -97,25 +96,22 @@ def gate(
     `ragauge.toml`, or a file of gates: they go on top of the gates of the profile. Gate values
     stand alone. With `gold`, traces are scored first, with the other options of `score`. Gates
     on a drop are judged against `baseline`, which is given in the same ways. Waivers are judged on
-    `today`, by the clock if it is not given.
+    `today`, by the clock if it is not given. What the command lets pass by an option is let pass by
+    an argument of its name: `allow_missing=True`, `allow_errored=True`.
     """
     asked = _gate_maker(gates)
-    judged = _scores("scores", scores, gold, asked, scoring_options)
+    judging = {name: options.pop(name) for name in _JUDGING.intersection(options)}
+    judged = _scores("scores", scores, gold, asked, options)
     other = None
     if baseline is not None:
-        other = _scores("baseline", baseline, gold, asked, scoring_options)
+        other = _scores("baseline", baseline, gold, asked, options)
     verdict = judge.gate(
         judged,
         asked(registry.profile(judged.profile), judged.k),
         baseline=other,
         waivers=waivers,
         today=today,
-        allow_missing=allow_missing,
-        allow_errored=allow_errored,
-        allow_skipped=allow_skipped,
-        allow_empty=allow_empty,
-        allow_no_baseline=allow_no_baseline,
-        allow_other_questions=allow_other_questions,
+        **judging,
     )
     return verdict_result(verdict, judged)
 
@@ -213,31 +209,23 @@ def compare(
     strict: bool = False,
     chunks_a: PathLike | None = None,
     chunks_b: PathLike | None = None,
-    allow_missing: bool = False,
-    allow_errored: bool = False,
-    allow_skipped: bool = False,
-    allow_no_baseline: bool = False,
-    allow_other_questions: bool = False,
     workers: int | None = None,
-    **scoring_options: Any,
+    **options: Any,
 ) -> ComparisonResult:
     """Compare run b with run a, question by question.
 
     Each is the scores of `score`, a file of saved scores, or traces with their `gold` set: a path,
     rows, a frame. Of traces, expected items are recognised by chunk id, span, quote or document,
     whatever the chunking; scores are compared as they are. `gates` may be on drops (`max_drop`)
-    only. `names` are what the runs are called. Traces take the other options of `score`.
+    only. `names` are what the runs are called. Traces take the other options of `score`, and what
+    `gate` lets pass is let pass here, too: `allow_missing=True`.
     """
-    tolerance = Tolerance(
-        missing=allow_missing,
-        errored=allow_errored,
-        skipped=allow_skipped,
-        no_baseline=allow_no_baseline,
-        other_questions=allow_other_questions,
-    )
+    allowed = {f"allow_{name}": name for name in Tolerance.__struct_fields__}
+    lenient = {allowed[name]: options.pop(name) for name in allowed.keys() & options.keys()}
+    tolerance = Tolerance(**lenient)
     asked, gold = _gate_maker(gates), rereadable(gold)
     called = _names(a, b, names)
-    options = {**scoring_options, "workers": workers}
+    options["workers"] = workers
     with ExitStack() as stack:
         one = _run(stack, "a", a, gold, called[0], {**options, "chunks": chunks_a})
         other = _run(stack, "b", b, gold, called[1], {**options, "chunks": chunks_b})
