@@ -147,6 +147,9 @@ def test_commands_take_the_stage(folder: Folder) -> None:
     page = folder.run(*files, "--format", "md").out
     assert "## Reranked" in page
     assert "| -0.5000 | 0 | 1 | 2 |" in page
+    folder.run(*files, "-o", "page.html")
+    html = (folder.path / "page.html").read_text("utf-8")
+    assert '<td class="number">-0.5000</td>' in html.partition('id="reranked"')[2]
     saved = json.loads(folder.run(*files, "--stage", "first", "--format", "json").out)
     assert saved["stage"] == "first"
     assert saved["stages"][0].keys() == {"metric", "first", "last", "n", "better", "worse"}
