@@ -412,15 +412,10 @@ def emit(view: View, format_name: str, outputs: Sequence[str]) -> None:
 
 def warn(view: View) -> None:
     """Say on stderr what a reader should know before any number."""
-    from ragauge.model.phrases import gate_name
-
     for block in view.scores.blocks:  # also where it is let pass
         say(f"warning: {block.code}: {block.message}")
     for warning in view.scores.warnings:
         say(f"warning: {warning}")
-    for result in view.verdict.gates:
-        if result.caution is not None and result.code is None:
-            say(f"warning: gate `{gate_name(result)}`: {result.caution}")
     for line in view.scores.skipped:
         say(f"skipped: {line}")
     more = view.scores.tally.gold_skipped + view.scores.tally.trace_skipped
@@ -443,5 +438,9 @@ def talk(view: View, format_name: str) -> None:
                 f"{phrases.threshold_text(result)} (n = {result.n}): {result.status}"
                 + (f" - {note}" if note else "")
             )
+    few = [result for result in view.verdict.gates if result.caution is not None]
+    if few:
+        names = ", ".join(f"{phrases.gate_name(result)} (n = {result.n})" for result in few)
+        say(f"warning: judged on few questions: {names}")
     if view.verdict.gates or view.verdict.blocks:
         say(f"verdict: {phrases.verdict_headline(view.verdict)}")

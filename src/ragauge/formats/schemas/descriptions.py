@@ -109,6 +109,10 @@ SCORES_FIELDS = {
     "bound that so few questions cannot give",
     "metrics.ID.interval_reason": "why there is no interval, or only one bound",
     "metrics.ID.detectable": "the smallest change to the worse that four runs of five would show",
+    "metrics.ID.errored[].value": "only where traces have errors: the value with all of them at "
+    "their worst, and then at their best; not rounded",
+    "metrics.ID.errored[].n": "its n",
+    "metrics.ID.errored[].interval": "its 95 % interval",
     "metrics.ID.version": "the version of the formula",
     "metrics.ID.better": "`higher` or `lower`",
     "metrics.ID.unrounded": "value, low and high before rounding: `ragauge gate` judges by them",
@@ -121,6 +125,9 @@ SCORES_FIELDS = {
     "slices.BY.PART.metrics.ID.n": "questions of the part in the population",
     "slices.BY.PART.metrics.ID.interval": "its 95 % interval",
     "slices.BY.PART.metrics.ID.detectable": "the smallest change to the worse that would show",
+    "slices.BY.PART.metrics.ID.errored[].value": "as for the whole",
+    "slices.BY.PART.metrics.ID.errored[].n": "its n",
+    "slices.BY.PART.metrics.ID.errored[].interval": "its 95 % interval",
     "slices.BY.PART.metrics.ID.unrounded": "value, low and high before rounding",
     "refusal_rules.RULE": "refusals that this rule decided",
     "refusal_table.CASE": "refusal as a classification: the four counts of records",
@@ -174,8 +181,20 @@ SCORES_FIELDS = {
     "verdict.gates[].interval": "the interval of the metric",
     "verdict.gates[].detectable": "the smallest change that a run of this n would show in four "
     "cases of five",
-    "verdict.gates[].policy": "`point`: the value decides; `interval`: the bound of the interval "
-    "on the wrong side does",
+    "verdict.gates[].policy": "`point`: the value decides; `confident-pass`: the bound of the "
+    "interval on the wrong side; `confident-fail`: it fails only if the whole interval is beyond",
+    "verdict.gates[].chances": "how often the gate decides wrongly at this n; null if not known",
+    "verdict.gates[].chances.fails_unchanged": "the share of runs in which an unchanged system "
+    "fails",
+    "verdict.gates[].chances.reviews_unchanged": "the share in which it gets a review",
+    "verdict.gates[].chances.worse": "the true value (or drop) of a system that lies the smallest "
+    "detectable change beyond the threshold",
+    "verdict.gates[].chances.passes_worse": "the share of runs in which that system passes",
+    "verdict.gates[].chances.reviews_worse": "the share in which it gets a review",
+    "verdict.gates[].chances.perfect_from": "for `confident-pass`: the fewest questions of which a "
+    "perfect score (for a drop: no change) passes; null where no number does",
+    "verdict.gates[].caution": "what to know before trusting the verdict: on how few questions it "
+    "is",
     "verdict.gates[].origin": "where the gate comes from: a profile, a file or `--gates`",
     "verdict.gates[].reason": "why it is not evaluable, or what else there is to say",
     "verdict.gates[].damage[].query_id": "a question that made the gate fail, the worst first",

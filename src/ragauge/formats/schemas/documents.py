@@ -17,6 +17,7 @@ from ragauge.model import comparison, scores
 from ragauge.model.labels import LABELS
 from ragauge.model.scores_document import LAYOUT
 from ragauge.model.verdict import Status
+from ragauge.stats.error_rates import Policy
 
 WHOLE: Schema = {"type": "integer"}
 OR_NUMBER: Schema = {"type": ["number", "null"]}
@@ -38,6 +39,14 @@ def listed(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
+_CHANCES = record(
+    fails_unchanged=NUMBER,
+    reviews_unchanged=NUMBER,
+    worse=OR_NUMBER,
+    passes_worse=OR_NUMBER,
+    reviews_worse=OR_NUMBER,
+    perfect_from={"type": ["integer", "null"]},
+)
 _GATE = record(
     name=TEXT,
     metric=TEXT,
@@ -51,9 +60,11 @@ _GATE = record(
     margin=OR_NUMBER,
     interval=INTERVAL,
     detectable=OR_NUMBER,
-    policy={"enum": ["point", "interval"]},
+    policy={"enum": [*get_args(Policy)]},
+    chances={"anyOf": [_CHANCES, {"type": "null"}]},
     origin=TEXT,
     reason=OR_TEXT,
+    caution=OR_TEXT,
     waived=OR_TEXT,
     damage=listed(
         record(
