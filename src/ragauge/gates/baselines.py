@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from ragauge.codes import ExitCode
 from ragauge.gates.judge import judge
-from ragauge.gates.waivers import refuse_stray
 from ragauge.model.scores import Scores
 from ragauge.model.verdict import ORDER, Gate, GateResult, Verdict, Waiver
 
@@ -71,7 +70,8 @@ def judge_against(
         return judge(
             scores, gates, waivers=waivers, baseline=only.scores, beside=only.beside, **options
         )
-    refuse_stray(waivers, gates)
+    if not all(any(map(waiver.covers, gates)) for waiver in waivers):
+        judge(scores, gates, waivers=waivers, **options)  # which refuses a waiver of no gate
     verdicts = []
     levels = [gate for gate in gates if not gate.is_drop]
     for baseline, judged in [(None, levels), *((each, each.gates(gates)) for each in baselines)]:
