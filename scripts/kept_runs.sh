@@ -19,7 +19,7 @@ fail() {
 
 absolute() { # a path that stays the same in another folder; an address of a server as it is
   case "$1" in
-    /* | *://* | *@*:*) printf '%s' "$1" ;;
+    /* | ?:[/\\]* | *://* | *@*:*) printf '%s' "$1" ;;
     *) printf '%s/%s' "$PWD" "$1" ;;
   esac
 }

@@ -319,3 +319,18 @@ def test_the_best_of_a_store_is_of_the_suite_and_the_branch(
     assert "against run1" in on_any.out.replace("\n", " ")
     none = score(base, traces("v1"), "--baseline", "best-of:5@gone")
     assert (none.exit_code, none.problems[0].code) == (4, "no-baseline")
+
+
+def test_a_run_of_other_questions_is_not_the_best(
+    base: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the questions changed: the older run is better, and says nothing of this one."""
+    keep(base, "base")
+    changed = [{**row, "question": "Other?"} if at % 2 else row for at, row in enumerate(gold())]
+    base.write("gold.jsonl", changed)
+    save(base, monkeypatch, "second", traces("v1", lost=2), day=2)
+    keep(base, "second")
+    done = score(base, traces("v1", lost=2), "--baseline", "best-of:5:kept", "-o", "scores.json")
+    assert done.exit_code == 0, done.out + done.err
+    (gate,) = json.loads(Path("scores.json").read_text())["verdict"]["gates"]
+    assert "against second" in gate["reason"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -29,8 +30,9 @@ def best_runs(
 ) -> dict[str, BestRun]:
     """For each metric the run that was better than these scores by the most, on common questions.
 
-    The values are those that the runs were stored with: a run that has another version of the
-    metric, or shares no question, is not looked at. Of equal ones the newest is taken; `runs` are
+    The values are those that the runs were stored with. A run that has another version of the
+    metric, or of whose questions less than nine in ten are left, is not looked at: nothing could be
+    judged against it. Of equal ones the newest is taken; `runs` are
     in the order of their times. A metric for which no run is left is missing.
     """
     scores = _any_chunks(scores)
@@ -51,7 +53,9 @@ def _drop(metric: str, scores: Scores, before: Scores) -> float | None:
     if scores.per_question is None or incomparable(metric, scores, before) is not None:
         return None
     pairs = paired_values(metric, scores, before)
-    if not len(pairs.now):
+    assert before.per_question is not None
+    valued = np.count_nonzero(~np.isnan(before.per_question.of(metric)))
+    if 10 * len(pairs.now) < 9 * valued or not len(pairs.now):
         return None
     definition = registry.metrics()[metric.partition("@")[0]]
     share = SHARES.get(definition.aggregate)
