@@ -266,7 +266,7 @@ bad-scores: a file is not a scores file that can be judged again
 lexical-embedder: the ΔS of this run is lexical, and feeds no gate
     It comes from hashed n-grams: it compares words, not meanings, and no threshold of ΔS was made
     for it. Measure with a model (`--embed minilm`), or leave out the gates on ΔS.
-delta-s-not-judged: the ΔS of this run decides nothing, and it was required to
+unjudged-delta-s: the ΔS of this run decides nothing, and it has to
     Calibration showed that this embedder does not tell evidence from hard negatives. Leave out
     --require-delta-s, and the gates on ΔS leave the verdict; or measure with another embedder.
     Where all gates are on ΔS, none is left to decide.

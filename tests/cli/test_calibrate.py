@@ -357,7 +357,7 @@ def test_edges_lie_between_evidence_and_the_others() -> None:
 def test_evidence_passes_the_gates_that_it_was_not_made_from() -> None:
     """120 questions around .52 and .68, spread by .05: the halves agree on bands between them."""
     chance = np.random.default_rng(7)
-    near, far = chance.normal(0.52, 0.05, 120), chance.normal(0.68, 0.05, 120)
+    near, far = chance.normal(0.52, 0.05, 120).tolist(), chance.normal(0.68, 0.05, 120).tolist()
     fitted = fit_bands(by_question(near), by_question(far), 0.98, (120, 120), "hard negatives")
     bands = fitted.bands
     assert bands is not None
@@ -378,7 +378,7 @@ def test_evidence_passes_the_gates_that_it_was_not_made_from() -> None:
 @pytest.mark.parametrize("apart", [0.74, 0.5])
 def test_texts_that_are_not_apart_leave_the_gates_unjudged(apart: float) -> None:
     chance = np.random.default_rng(7)
-    near, far = chance.normal(0.52, 0.1, 80), chance.normal(0.55, 0.1, 80)
+    near, far = chance.normal(0.52, 0.1, 80).tolist(), chance.normal(0.55, 0.1, 80).tolist()
     fitted = fit_bands(by_question(near), by_question(far), apart, (80, 80), "hard negatives")
     assert fitted.bands is not None
     assert fitted.bands.calibration is not None

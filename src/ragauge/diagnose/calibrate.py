@@ -322,7 +322,7 @@ def _halves(values: Mapping[str, Sequence[float]]) -> tuple[Floats, Floats]:
     for key in sorted(values):
         digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         mean = exact_sums.mean(np.array(values[key], np.float64))
-        assert mean is not None, "a question is there for its values"
+        assert mean is not None, "a question without a value is in no half"
         halves[digest[0] & 1].append(mean)
     return np.array(halves[0], np.float64), np.array(halves[1], np.float64)
 

@@ -72,7 +72,7 @@ def in_bands(
     if fit is not None and not fit.judged:
         note = f"ΔS of {embedder} does not tell evidence from {fit.against} (AUC {fit.auc:.2f})"
         if required:
-            return replace(result, status="not-evaluable", code="delta-s-not-judged", reason=note)
+            return replace(result, status="not-evaluable", code="unjudged-delta-s", reason=note)
         return replace(result, status="not-judged", margin=None, reason=note)
     limit = zone_limit(gate.zone, gate.metric)
     by_source = "pass" if result.value <= limit else "fail"

@@ -141,7 +141,7 @@ def judge(
     )
     if worst == "not-judged":
         why = "; ".join(dict.fromkeys(result.reason or "" for result in results))
-        blocks.append(VerdictBlock("delta-s-not-judged", f"no gate is left to decide: {why}"))
+        blocks.append(VerdictBlock("unjudged-delta-s", f"no gate is left to decide: {why}"))
     if blocks:
         worst = "not-evaluable"
     codes = {

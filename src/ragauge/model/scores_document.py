@@ -313,7 +313,6 @@ def _gate(result: GateResult) -> dict[str, Any]:
         "caution": result.caution,
         "waived": result.waived,
         "damage": [_damaged(question) for question in result.damage],
-        **({} if gate.zone is None else {"zone": gate.zone}),
     }
 
 
