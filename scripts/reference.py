@@ -269,6 +269,13 @@ def profiles_page() -> list[str]:
     return lines
 
 
+def _demand(gate: object, better: str) -> str:
+    """What a gate asks for; a zone of ΔS by its name."""
+    if isinstance(gate, dict):
+        return f"zone {gate['zone']}"
+    return f"{'>=' if better == 'higher' else '<='} {gate}"
+
+
 def _profile_metrics(profile: Profile) -> list[str]:
     rows = []
     chosen = {
@@ -276,19 +283,24 @@ def _profile_metrics(profile: Profile) -> list[str]:
     }
     for metric in chosen.values():
         short = [alias for alias, meant in profile.aliases.items() if meant == metric.id]
-        demands = [profile.gates[alias] for alias in short if alias in profile.gates]
+        demands = [
+            _demand(profile.gates[alias], metric.better)
+            for alias in short
+            if alias in profile.gates
+        ]
         drops: list[str] = []
         drops += [
             f"drop <= {gate['max_drop']}"
             for gate in profile.gates.values()
-            if isinstance(gate, dict) and gate["metric"].partition("@")[0] == metric.id
+            if isinstance(gate, dict)
+            and "max_drop" in gate
+            and gate["metric"].partition("@")[0] == metric.id
         ]
-        sign = ">=" if metric.better == "higher" else "<="
         empty = profile.empty.get(metric.id)
         name = shown_id(metric)
         rows.append((
             f"[`{name}`](metrics.md#{anchor(name)})", code(short),
-            ", ".join([*(f"`{sign} {each}`" for each in demands), *(f"`{each}`" for each in drops)])
+            ", ".join([*(f"`{each}`" for each in demands), *(f"`{each}`" for each in drops)])
             or "-",
             "null" if empty is None else f"{empty:g}",
         ))  # fmt: skip

@@ -262,6 +262,10 @@ bad-scores: a file is not a scores file that can be judged again
 lexical-embedder: the ΔS of this run is lexical, and feeds no gate
     It comes from hashed n-grams: it compares words, not meanings, and no threshold of ΔS was made
     for it. Measure with a model (`--embed minilm`), or leave out the gates on ΔS.
+unjudged-delta-s: the ΔS of this run decides nothing, and it has to
+    Calibration showed that this embedder does not tell evidence from hard negatives. Leave out
+    --require-delta-s, and the gates on ΔS leave the verdict; or measure with another embedder.
+    Where all gates are on ΔS, none is left to decide.
 nothing-placed: no hit has a place that the evidence can be held against
     The gold set says where evidence stands, and the hits say neither that nor anything by which it
     can be found, so every rank would be a miss. With --corpus or --chunks hits are placed by id, by

@@ -365,7 +365,7 @@ class JudgedRun:
         """The headline, what does not hold, and the worst questions."""
         lines = [phrases.verdict_headline(verdict)]
         for result in verdict.gates:
-            if result.status in ("pass", "review") or result.waived:
+            if result.status in ("not-judged", "pass", "review") or result.waived:
                 continue
             note = phrases.gate_note(result)
             lines.append(

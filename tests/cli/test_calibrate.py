@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import math
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ragauge.diagnose.calibrate import CalibrationPairs, auc, pairs_of, propose
+from ragauge.diagnose.calibrate import CalibrationPairs, auc, fit_bands, pairs_of
+from ragauge.gates.bands import zone_limit
 from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
+from ragauge.model.semantic import Bands
 from ragauge.model.trace import Hit, Trace
 from ragauge.scoring.known_texts import TextFinder, TextsById
 from ragauge.spans import Span
@@ -121,7 +124,7 @@ def test_too_few_pairs_propose_nothing(folder: Folder, monkeypatch: pytest.Monke
     assert not (folder.path / "b.toml").exists()
 
 
-def test_an_embedder_that_separates_nothing_gets_no_bands(
+def test_an_embedder_that_separates_nothing_judges_no_gates(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plane_only(monkeypatch)
@@ -133,8 +136,9 @@ def test_an_embedder_that_separates_nothing_gets_no_bands(
     folder.write("trace.jsonl", rows)
     found = run(folder)
     assert found["auc"] == {"negative": 0.5, "random": 0.5}
-    assert found["proposed"] is None
-    assert "50.0%" in str(found["reason"])
+    proposed = found["proposed"]
+    assert isinstance(proposed, dict)
+    assert proposed["calibration"]["judged"] is False
 
 
 def test_what_has_no_text_is_counted(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,20 +338,174 @@ def test_auc_is_the_share_of_pairs(near: list[float], far: list[float]) -> None:
     assert auc(np.array(near), np.array(far)) == pytest.approx(wins / (len(near) * len(far)))
 
 
-def test_bands_come_from_random_pairs_and_where_the_kinds_part_best() -> None:
-    """Far: .50 to .90 in 101 even steps, so p1 is .504 and p10 is .54; near: all below .52."""
-    far = np.linspace(0.5, 0.9, 101)
-    near = np.array([0.30, 0.35, 0.40, 0.45, 0.52])
-    # At .52 all of near are inside, and 6 of the 101 far: .9406; at .45 it is 4 / 5.
-    assert propose(near, far).__struct_fields__ == ("stable", "target", "risk")
-    found = propose(near, far)
-    assert (found.stable, found.target, found.risk) == (0.50, 0.52, 0.54)
+def by_question(values: Sequence[float]) -> dict[str, list[float]]:
+    return {f"Q{number:03}": [value] for number, value in enumerate(values)}
+
+
+def test_edges_lie_between_evidence_and_the_others() -> None:
+    """All evidence at .50, all others at .70: both edges are .60, and no question moves them."""
+    fitted = fit_bands(by_question([0.5] * 40), by_question([0.7] * 40), 1.0, (40, 40), "others")
+    bands = fitted.bands
+    assert bands is not None
+    assert (bands.stable, bands.risk) == (0.60, 0.60)
+    assert bands.calibration is not None
+    assert (bands.calibration.stable, bands.calibration.risk) == ((0.6, 0.6), (0.6, 0.6))
+    assert (fitted.passes, fitted.fails) == (1.0, 1.0)
+
+
+def test_evidence_passes_the_gates_that_it_was_not_made_from() -> None:
+    """120 questions around .52 and .68, spread by .05: the halves agree on bands between them."""
+    chance = np.random.default_rng(7)
+    near, far = chance.normal(0.52, 0.05, 120).tolist(), chance.normal(0.68, 0.05, 120).tolist()
+    fitted = fit_bands(by_question(near), by_question(far), 0.98, (120, 120), "hard negatives")
+    bands = fitted.bands
+    assert bands is not None
+    assert bands.calibration is not None
+    assert bands.calibration.judged
+    assert np.median(near) < bands.stable < np.median(far)
+    low, high = bands.calibration.stable
+    assert low <= bands.stable <= high
+    assert high - low < 0.05
+    # p90 of evidence is .52 + 1.28 · .05 = .584, that of the others .744
+    assert np.quantile(near, 0.9) < zone_limit("stable", "_p90", bands) < np.quantile(far, 0.9)
+    assert fitted.passes is not None
+    assert fitted.passes >= 0.95
+    assert fitted.fails is not None
+    assert fitted.fails >= 0.95
+
+
+@pytest.mark.parametrize("apart", [0.74, 0.5])
+def test_texts_that_are_not_apart_leave_the_gates_unjudged(apart: float) -> None:
+    chance = np.random.default_rng(7)
+    near, far = chance.normal(0.52, 0.1, 80).tolist(), chance.normal(0.55, 0.1, 80).tolist()
+    fitted = fit_bands(by_question(near), by_question(far), apart, (80, 80), "hard negatives")
+    assert fitted.bands is not None
+    assert fitted.bands.calibration is not None
+    assert not fitted.bands.calibration.judged
+    assert replace(fitted.bands, calibration=None) == Bands()
+
+
+def test_few_questions_fit_nothing() -> None:
+    fitted = fit_bands(by_question([0.5] * 8), by_question([0.7] * 8), 1.0, (8, 8), "others")
+    assert fitted.bands is None
 
 
 @given(
-    st.lists(st.floats(0, 2), min_size=20, max_size=60),
-    st.lists(st.floats(0, 2), min_size=20, max_size=60),
+    st.lists(st.floats(0, 2), min_size=30, max_size=40),
+    st.lists(st.floats(0, 2), min_size=30, max_size=40),
 )
+@settings(max_examples=10, deadline=None)
 def test_bands_never_descend(near: list[float], far: list[float]) -> None:
-    found = propose(np.array(near), np.array(far))
-    assert 0 <= found.stable <= found.target <= found.risk <= 2
+    bands = fit_bands(by_question(near), by_question(far), 0.9, (30, 30), "others").bands
+    if bands is not None:
+        assert 0 <= bands.stable <= bands.target <= bands.risk <= 2
+
+
+# The gates of canary.
+
+
+def canary_files(folder: Folder, distance: float, other: float) -> None:
+    """40 questions, two wordings and seeds; the evidence is this far away, and cited."""
+    gold: list[Row] = []
+    traces: list[Row] = []
+    for number in range(40):
+        step = number / 1000
+        texts = {f"e{number}": at(distance + step), f"n{number}": at(other + step)}
+        gold.append({
+            "qid": f"Q{number:02}", "paraphrases": ["1 0", "1.0 0"], "negatives": [f"n{number}"],
+            "relevant": [{"id": f"e{number}", "doc": "d", "start": number, "end": number + 1}],
+        })  # fmt: skip
+        for wording in ("1 0", "1.0 0"):
+            for seed in (1, 2):
+                cited = {"id": f"e{number}", "doc": "d", "offsets": [number, number + 1]}
+                traces.append({
+                    "qid": f"Q{number:02}", "query": wording, "seed": seed,
+                    "topk": [{"id": name, "text": text} for name, text in texts.items()],
+                    "answer_citations": [cited],
+                })  # fmt: skip
+    folder.write("gold.jsonl", gold)
+    folder.write("trace.jsonl", traces)
+
+
+CALIBRATE = ("calibrate", "gold.jsonl", "--traces", "trace.jsonl", "--embed", "plane")
+SHADOW = (
+    "shadow", "--live", "trace.jsonl", "--shadow", "trace.jsonl", "--gold", "gold.jsonl",
+    "--embed", "plane",
+)  # fmt: skip
+
+
+def test_a_perfect_system_is_eligible_against_itself(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its ΔS is .52 and more: beyond .40 of the source, and well inside the bands of its own."""
+    plane_only(monkeypatch)
+    canary_files(folder, 0.52, 0.80)
+    before = folder.run(*SHADOW)
+    assert before.exit_code == 1
+    assert "not eligible for canary: ΔS median, ΔS p90" in before.out
+    assert "no bands are calibrated" in before.out
+    assert folder.run(*CALIBRATE, "-o", "ragauge.toml").exit_code == 0
+    after = folder.run(*SHADOW)
+    assert after.exit_code == 0, after.out
+    assert after.out.rstrip().endswith("eligible for canary")
+    assert "by the source's numbers (<= 0.40): fail" in after.out
+    scored = folder.run(
+        "score", "gold.jsonl", "trace.jsonl", "--embed", "plane", "--allow-no-baseline"
+    )
+    assert scored.exit_code == 0, scored.out
+
+
+def test_a_system_that_cites_hard_negatives_is_not(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane_only(monkeypatch)
+    canary_files(folder, 0.52, 0.80)
+    assert folder.run(*CALIBRATE, "-o", "ragauge.toml").exit_code == 0
+    rows = [json.loads(line) for line in (folder.path / "trace.jsonl").read_text().splitlines()]
+    for row in rows:
+        row["answer_citations"] = [{"id": row["topk"][1]["id"]}]
+    folder.write("wrong.jsonl", rows)
+    judged = folder.run(*(name.replace("trace", "wrong") for name in SHADOW), "--format", "json")
+    status = {gate["name"]: gate["status"] for gate in json.loads(judged.out)["verdict"]["gates"]}
+    assert (status["delta_s_median"], status["delta_s_p90"]) == ("fail", "fail")
+
+
+def test_gates_that_cannot_tell_are_not_judged_and_named_at_the_end(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hard negatives are as near as evidence: the AUC is about a half."""
+    plane_only(monkeypatch)
+    canary_files(folder, 0.52, 0.521)
+    calibrated = folder.run(*CALIBRATE, "-o", "ragauge.toml")
+    assert calibrated.exit_code == 0
+    assert "gates on ΔS are not judged" in calibrated.out
+    left = folder.run(*SHADOW)
+    assert left.exit_code == 0, left.out
+    last = " ".join(left.out.split("\n\n")[-1].split())
+    assert last.startswith("eligible for canary (not judged: ΔS median, ΔS p90: ΔS of plane does")
+    assert "AUC 0.5" in last
+    required = folder.run(*SHADOW, "--require-delta-s")
+    assert required.exit_code == 4
+    assert "cannot be judged" in required.out
+    alone = folder.run(
+        "score", "gold.jsonl", "trace.jsonl", "--embed", "plane", "--profile", "all",
+        "--gates", "semantic.delta_s_cited=stable",
+    )  # fmt: skip
+    assert alone.exit_code == 4
+    assert "no gate is left to decide" in alone.out
+
+
+def test_a_stored_run_is_judged_by_the_bands_of_today(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calibration after the fact needs no new measurement; and a run keeps the bands it had."""
+    plane_only(monkeypatch)
+    canary_files(folder, 0.52, 0.80)
+    score = ("score", "gold.jsonl", "trace.jsonl", "--embed", "plane", "--allow-no-baseline")
+    assert folder.run(*score, "--store", "--run-id", "one").exit_code == 1
+    assert folder.run(*CALIBRATE, "-o", "ragauge.toml").exit_code == 0
+    assert folder.run("gate", "one", "--allow-no-baseline").exit_code == 0
+    assert folder.run(*score, "--store", "--run-id", "two").exit_code == 0
+    (folder.path / "ragauge.toml").unlink()
+    assert folder.run("gate", "two", "--allow-no-baseline").exit_code == 0
+    assert folder.run("gate", "one", "--allow-no-baseline").exit_code == 1

@@ -145,14 +145,18 @@ def numpy_corpus(modules: Sequence[str], *, questions: int, seed: int = 0) -> Re
     return RealCorpus(chunks, [*sorted(drawn, key=lambda each: each.qid), *UNANSWERABLE])
 
 
-def speech_corpus(folder: Path) -> RealCorpus:
+def _rows(path: Path) -> list[Row]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def speech_corpus(folder: Path, *, questions: int | None = None) -> RealCorpus:
     """A speech in chunks of some 800 characters, and questions of others with the bytes they want.
 
     Eight parts of the speech are its documents. The second wording lacks every third word.
     """
     (document,) = (folder / "corpus").iterdir()
     text = document.read_bytes()
-    rows = [json.loads(line) for line in (folder / "chunks.R200-0.jsonl").open(encoding="utf-8")]
+    rows = _rows(folder / "chunks.R200-0.jsonl")
     chunks = []
     for number, row in enumerate(rows):
         part = text[row["start_byte"] : row["end_byte"]].decode()
@@ -164,8 +168,7 @@ def speech_corpus(folder: Path) -> RealCorpus:
             )
         )  # fmt: skip
     asked = []
-    for line in (folder / "gold.jsonl").open(encoding="utf-8"):
-        row = json.loads(line)
+    for row in _rows(folder / "gold.jsonl")[:questions]:
         spans = [(span["start_byte"], span["end_byte"]) for span in row["gold_spans"]]
         evidence = [
             chunk

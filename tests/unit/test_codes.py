@@ -284,6 +284,21 @@ def _named_in_file(text: str) -> Recipe:
     return recipe
 
 
+def _unjudged(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    """An embedder of which calibration says that its ΔS decides nothing."""
+    folder.write(
+        "ragauge.toml",
+        '[bands.m.calibration]\nauc = 0.6\nevidence = 40\nothers = 40\nagainst = "hard negatives"\n'
+        "stable = [0.4, 0.5]\nrisk = [0.6, 0.7]\njudged = false\n",
+    )
+    rows = [
+        {"qid": row["qid"], "topk": ["p1#2"], "delta_s": [0.3], "embed_model": "m"}
+        for row in TRACES
+    ]
+    gates = ("--gates", "semantic.delta_s_hits=stable", "--require-delta-s")
+    return folder.score(rows, "--profile", "all", *gates, *FULL)
+
+
 LEXICAL = [{"qid": "A1", "question": "null keys?", "topk": [{"id": "p1#2", "text": "null keys"}]}]
 LEXICAL_GATE = (
     "--profile", "all", "--embed", "hashing", "--embed-cache", "none",
@@ -306,6 +321,7 @@ RECIPES: dict[str, Recipe] = {
     "bad-model": _bad_model,
     "embedder-failed": _embedder_failed,
     "lexical-embedder": scored(*LEXICAL_GATE, *FULL, trace=LEXICAL, gold=GOLD[:1]),
+    "unjudged-delta-s": _unjudged,
     "bad-target": _bad_target,
     "host-not-allowed": _named_in_file('target = "http://example.com/ask"'),
     "not-trusted": _named_in_file('target = "python:app:answer"'),

@@ -37,8 +37,10 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     """Measure ΔS of questions with their evidence, their hard negatives and random texts.
 
     Texts come from traces, a corpus or a list of chunks. Shown are percentiles, how the zones in
-    use separate the three, and bands that would fit this embedder. Exit code 5 if no evidence has
-    a text, 4 if -o asks for bands and there are too few pairs, or ΔS does not separate them.
+    use separate the three, and bands that would fit this embedder, with how sure they are. Where ΔS
+    does not tell evidence from hard negatives, what is written says that gates on ΔS are not to be
+    judged. Exit code 5 if no evidence has a text, 4 if -o asks for bands and there are too few
+    pairs.
     """
     import msgspec
 
@@ -112,11 +114,30 @@ def _table(calibration: Calibration) -> list[str]:
     for name, share in calibration.auc.items():
         auc = "-" if share is None else f"{share:.4f}"
         lines.append(f"evidence nearer than {_KINDS[name] + ':':<16}{auc:>8}  (AUC)")
-    if calibration.proposed is not None:
-        lines.append(f"proposed   {_bands_text(calibration.proposed)}")
-    else:
-        lines.append(f"proposed   nothing: {calibration.reason}")
+    lines += _proposed_lines(calibration)
     lines += [f"left out   {n} {reason}" for reason, n in calibration.left_out.items()]
+    return lines
+
+
+def _proposed_lines(calibration: Calibration) -> list[str]:
+    proposed = calibration.proposed
+    if proposed is None:
+        return [f"proposed   nothing: {calibration.reason}"]
+    fit = proposed.calibration
+    assert fit is not None
+    lines = [f"proposed   {_bands_text(proposed)}"]
+    if not fit.judged:
+        lines = [f"proposed   no bands: gates on ΔS are not judged (AUC {fit.auc:.2f})"]
+    edges = [f"{low:.2f} to {high:.2f}" for low, high in (fit.stable, fit.risk)]
+    lines.append(
+        f"           stable {edges[0]}, risk {edges[1]} with other questions (95 %), from "
+        f"{fit.evidence} pairs with evidence and {fit.others} with {fit.against}"
+    )
+    if calibration.passes is not None and calibration.fails is not None:
+        lines.append(
+            f"           on the other half of the questions evidence passes in "
+            f"{calibration.passes:.1%} of resamples, {fit.against} fail in {calibration.fails:.1%}"
+        )
     return lines
 
 
@@ -139,7 +160,17 @@ def _bands_text(bands: Bands) -> str:
 def _toml(embedder: str, bands: Bands) -> str:
     import json
 
-    return (
-        f"[bands.{json.dumps(embedder)}]\n"
+    name = json.dumps(embedder, ensure_ascii=False)
+    text = (
+        f"[bands.{name}]\n"
         f"stable = {bands.stable:.2f}\ntarget = {bands.target:.2f}\nrisk = {bands.risk:.2f}\n"
     )
+    fit = bands.calibration
+    if fit is not None:
+        text += (
+            f"\n[bands.{name}.calibration]\nauc = {fit.auc}\nevidence = {fit.evidence}\n"
+            f"others = {fit.others}\nagainst = {json.dumps(fit.against)}\n"
+            f"stable = {list(fit.stable)}\nrisk = {list(fit.risk)}\n"
+            f"judged = {json.dumps(fit.judged)}\n"
+        )
+    return text

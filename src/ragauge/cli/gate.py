@@ -11,6 +11,7 @@ import click
 from ragauge.cli.options import (
     ALLOW_OPTIONS,
     BASELINE_OPTION,
+    DELTA_S_OPTION,
     FORMAT_OPTION,
     GATE_OPTIONS,
     CommandOptions,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Do not judge: show how often each gate would flip on identical systems (A/A).",
 )
-@options(ALLOW_OPTIONS)
+@options([*ALLOW_OPTIONS, DELTA_S_OPTION])
 def COMMAND(**values: Any) -> int:  # noqa: N802
     """Judge a stored RUN, or SCORES from `ragauge score --full -o FILE.json`, without scoring."""
     import msgspec

@@ -161,6 +161,11 @@ BASELINE_OPTION = click.option(
     help="The live system, for gates on a drop: a stored run (id, tag, `baseline`), or a file from "
     "`score --full -o FILE.json`.",
 )
+DELTA_S_OPTION = click.option(
+    "--require-delta-s",
+    is_flag=True,
+    help="Gates on ΔS that cannot be judged, as calibration showed, block the verdict.",
+)
 GATE_OPTIONS = [
     click.option(
         "--gates",
@@ -352,7 +357,8 @@ class CommandOptions(SimpleNamespace):
     def tolerance(self) -> Tolerance:
         """What the options of ALLOW_OPTIONS excuse."""
         values = vars(self).items()
-        return tolerance_of({name: value for name, value in values if name.startswith("allow_")})
+        allowed = {name: value for name, value in values if name.startswith("allow_")}
+        return tolerance_of({**allowed, "no_delta_s": not getattr(self, "require_delta_s", False)})
 
     def store(self, *, create: bool = False) -> AbstractContextManager[Store]:
         """The store that the command works on, closed at the end."""

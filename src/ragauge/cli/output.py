@@ -256,6 +256,7 @@ def judged(
         today=day(as_of, needed=bool(config.waivers)),
         baseline=baseline,
         beside=beside,
+        bands=config.bands,
     )
 
 

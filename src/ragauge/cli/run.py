@@ -14,6 +14,7 @@ from ragauge.cli.options import (
     ALLOW_OPTIONS,
     ASK_OPTIONS,
     BASELINE_OPTION,
+    DELTA_S_OPTION,
     EMBED_OPTIONS,
     FORMAT_OPTION,
     GATE_OPTIONS,
@@ -165,7 +166,7 @@ def progress_line(progress: Progress) -> str:
 @click.option("--commit", metavar="HASH", help="The commit (default: from CI or .git).")
 @options(OUTPUT_OPTIONS)
 @click.option("--full", is_flag=True, help="Add n, what was left out, intervals, every question.")
-@options(ALLOW_OPTIONS)
+@options([*ALLOW_OPTIONS, DELTA_S_OPTION])
 def COMMAND(**values: Any) -> int:  # noqa: N802
     """Ask a system every question of a gold set, store the run, and decide as `score` does.
 

@@ -11,6 +11,7 @@ from ragauge.cli.options import (
     ALLOW_HOST_OPTION,
     ALLOW_OPTIONS,
     BASELINE_OPTION,
+    DELTA_S_OPTION,
     EMBED_OPTIONS,
     FIELD_OPTIONS,
     FORMAT_OPTION,
@@ -143,7 +144,7 @@ def _one(
     show_default=True,
     help="Stop at bad lines, or count, list and skip them.",
 )
-@options(ALLOW_OPTIONS)
+@options([*ALLOW_OPTIONS, DELTA_S_OPTION])
 @click.option(
     "--citation-mode",
     type=click.Choice(CITATION_MODES),
@@ -197,6 +198,7 @@ def COMMAND(  # noqa: N802
     allow_empty: bool,
     allow_no_baseline: bool,
     allow_other_questions: bool,
+    require_delta_s: bool,
     workers: int | None,
     chunks: str | None,
     baseline: str | None,
@@ -319,6 +321,7 @@ def COMMAND(  # noqa: N802
             empty=allow_empty,
             no_baseline=allow_no_baseline,
             other_questions=allow_other_questions,
+            no_delta_s=not require_delta_s,
         )
         return conclude(
             scores,

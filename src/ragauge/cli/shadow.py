@@ -13,6 +13,7 @@ import click
 from ragauge.cli.options import (
     ALLOW_OPTIONS,
     ASK_OPTIONS,
+    DELTA_S_OPTION,
     EMBED_OPTIONS,
     GATE_OPTIONS,
     PATIENCE_OPTIONS,
@@ -131,7 +132,7 @@ def _sided(name: str, metavar: str, words: str, *, multiple: bool = False) -> li
     metavar="N",
     help="A type of evidence with fewer questions shows its n alone (default: as scored, 5).",
 )
-@options(ALLOW_OPTIONS[:5])
+@options([*ALLOW_OPTIONS[:5], DELTA_S_OPTION])
 @WORKERS_OPTION
 def COMMAND(**values: Any) -> int:  # noqa: N802
     """Judge whether a shadow index is eligible for canary, against the live one.

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from ragauge.diagnose.hit_facts import HitFacts
-from ragauge.diagnose.rules import RULES, DiagnosisRule, Symptoms, delta_s_notes
+from ragauge.diagnose.rules import RULES, SYMPTOM, DiagnosisRule, Symptoms, delta_s_notes
 from ragauge.metrics.columns import Ints
 from ragauge.model.comparison import RANKS
 from ragauge.model.diagnosis import Diagnosis, DiagnosisFinding, Number, Tallied, Witness
@@ -145,6 +145,8 @@ def _accounts(cause: _Claim, symptom: _Claim) -> bool:
     """Whether most questions of one are among those of another that acts earlier."""
     if cause.rule.level >= symptom.rule.level or symptom.rule.blocking:
         return False
+    if symptom.rule.level == SYMPTOM and 2 * cause.rose >= symptom.rose:
+        return True  # a symptom says nothing of where: it waits for any cause of half its size
     common = len(cause.fresh & symptom.fresh)
     return 2 * common >= len(symptom.fresh) and bool(common)
 

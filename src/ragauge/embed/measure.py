@@ -113,14 +113,18 @@ class Measurer:
 
     def distances(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """ΔS of many questions and texts, without those that have none."""
-        values = []
+        return [value for value in self.each_distance(pairs) if value is not None]
+
+    def each_distance(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
+        """ΔS of each of many questions and texts."""
+        values: list[float | None] = []
         for start in range(0, len(pairs), _AT_ONCE):
             part = pairs[start : start + _AT_ONCE]
             self.prepare([question for question, _ in part], "query")
             self.prepare([text for _, text in part], "document")
             values += [self.distance(question, text) for question, text in part]
             self.forget()
-        return [value for value in values if value is not None]
+        return values
 
     def between(self, one: str | None, other: str | None) -> float | None:
         """ΔS of two texts that are both documents."""

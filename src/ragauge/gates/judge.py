@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from msgspec import Struct
@@ -13,6 +13,7 @@ from ragauge import registry
 from ragauge.codes import CODES, ExitCode
 from ragauge.errors import RagaugeError
 from ragauge.files.open import PathLike
+from ragauge.gates.bands import in_bands, with_bands
 from ragauge.gates.drops import GAPS, drop_of
 from ragauge.gates.parse import merge, parse_items, parse_table, profile_gates
 from ragauge.gates.waivers import refuse_stray, with_waiver
@@ -20,7 +21,7 @@ from ragauge.metrics.metric import Better
 from ragauge.model.phrases import count
 from ragauge.model.scores import Scores
 from ragauge.model.scores_document import load_scores
-from ragauge.model.semantic import is_lexical
+from ragauge.model.semantic import Bands, is_lexical
 from ragauge.model.verdict import ORDER, Gate, GateResult, Status, Verdict, VerdictBlock, Waiver
 from ragauge.stats.intervals import Interval
 
@@ -38,6 +39,7 @@ class Tolerance(Struct, frozen=True, kw_only=True):
     empty: bool = False
     no_baseline: bool = False
     other_questions: bool = False
+    no_delta_s: bool = True
 
     @property
     def gaps(self) -> list[str]:
@@ -57,6 +59,7 @@ def judge(
     today: date | None = None,
     baseline: Scores | None = None,
     beside: Scores | None = None,
+    bands: Mapping[str, Bands] = {},
 ) -> Verdict:
     """Judge scores by gates. Pure: the same scores and gates give the same verdict.
 
@@ -67,15 +70,19 @@ def judge(
 
     `source_rules` is for profiles that follow a source: 0/0 takes the source's default, and
     errored traces count as answers. `whole_grid`: slots that are missing block the verdict.
+    `bands` are those of embedders by their ids, for gates on a zone of ΔS; without them those hold
+    that the scores were made with.
     """
     refuse_stray(waivers, gates)
     results = []
-    for gate in gates:
+    for written in gates:
+        gate = with_bands(written, scores, bands)
         if gate.is_drop:
             drop_scores = beside or scores
             result = _judge_drop(drop_scores, gate, baseline, tolerance, whole_grid=whole_grid)
         else:
             result = _judge_level(scores, gate)
+            result = in_bands(result, scores, bands, required=not tolerance.no_delta_s)
         results.append(with_waiver(result, waivers, today))
     blocks = []
     if gates:
@@ -101,6 +108,9 @@ def judge(
         key=ORDER.index,
         default="pass",
     )
+    if worst == "not-judged":
+        why = "; ".join(dict.fromkeys(result.reason or "" for result in results))
+        blocks.append(VerdictBlock("unjudged-delta-s", f"no gate is left to decide: {why}"))
     if blocks:
         worst = "not-evaluable"
     codes = {
@@ -287,16 +297,18 @@ def gate(
     allow_empty: bool = False,
     allow_no_baseline: bool = False,
     allow_other_questions: bool = False,
+    require_delta_s: bool = False,
     waivers: Sequence[Waiver] = (),
     today: date | None = None,
     baseline: Scores | PathLike | None = None,
+    bands: Mapping[str, Bands] = {},
 ) -> Verdict:
     """Judge scores (or a saved scores file) by gates.
 
     `gates` may be text (`"precision=0.80,refusal.over<=0.1"`), a table as in `ragauge.toml`, or
     Gate values, which stand alone; text and tables go on top of the gates of the scores' profile.
     Waivers are judged on `today`, by the clock if it is not given. Gates on a drop are judged
-    against `baseline`.
+    against `baseline`; those on a zone of ΔS by `bands`, or by those of the scores.
     """
     scores = _loaded(scores)
     baseline = None if baseline is None else _loaded(baseline)
@@ -320,10 +332,12 @@ def gate(
             empty=allow_empty,
             no_baseline=allow_no_baseline,
             other_questions=allow_other_questions,
+            no_delta_s=not require_delta_s,
         ),
         waivers=waivers,
         today=date.today() if waivers and today is None else today,
         baseline=baseline,
+        bands=bands,
     )
 
 

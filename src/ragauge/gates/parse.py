@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec import Struct
@@ -13,20 +13,26 @@ from msgspec.structs import replace
 
 from ragauge import registry
 from ragauge.errors import Place, RagaugeError
+from ragauge.gates.bands import limit_text, zone_limit
 from ragauge.metrics.metric import Better
 from ragauge.model.metric_names import JOINED_IDS, metric_label
 from ragauge.model.profile import Profile
+from ragauge.model.semantic import Zone
 from ragauge.model.verdict import Gate
 
 # Names may hold the signs of λ, as old ids do; `<>` only as one, or `lambda_<>=0.5` would be torn.
 _ITEM = re.compile(r"([A-Za-z](?:[\w.@→←×]|<>)*)\s*(>=|<=|=)\s*(\S.*)\Z")
 _LIMIT = re.compile(r"(>=|<=)?\s*(\S.*)\Z")
 _SIGN_OF: dict[Better, str] = {"higher": ">=", "lower": "<="}
-_KEYS = "metric, threshold or max_drop, slice, min_n, review = [lo, hi], policy = point | interval"
+_KEYS = (
+    "metric, threshold, zone or max_drop, slice, min_n, review = [lo, hi], "
+    "policy = point | interval"
+)
 
 
 class _GateTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     threshold: str | float | None = None
+    zone: Zone | None = None
     max_drop: float | None = None
     metric: str | None = None
     slice: str | None = None
@@ -50,7 +56,8 @@ def parse_items(text: str, profile: Profile, k: Sequence[int]) -> list[Gate]:
             key = "max_drop" if "max_drop" in built_in else "threshold"
             if key == "max_drop" and sign == ">=":
                 raise _bad(item, "a drop has a limit: use = or <=")
-            table = {**built_in, key: _number(item, number) if key == "max_drop" else limit}
+            kept = {option: value for option, value in built_in.items() if option != "zone"}
+            table = {**kept, key: _number(item, number) if key == "max_drop" else limit}
             (gates[name],) = parse_table({name: table}, profile, k, origin="--gates")
         else:
             gates[name] = _gate(name, limit, profile, k, "--gates")
@@ -86,7 +93,8 @@ def parse_table(
         try:
             if isinstance(value, Mapping):
                 options = _options(name, value, origin)
-                limit = str(options.threshold if options.max_drop is None else options.max_drop)
+                limits = (options.threshold, options.zone, options.max_drop)
+                limit = str(next(value for value in limits if value is not None))
                 gates.append(_gate(name, limit, profile, k, origin, options))
             elif isinstance(value, str | int | float) and not isinstance(value, bool):
                 gates.append(_gate(name, str(value), profile, k, origin))
@@ -109,10 +117,11 @@ def _options(name: str, value: Mapping[str, Any], origin: str) -> _GateTable:
         raise RagaugeError.of(
             "bad-config", f"gate `{name}` in {origin}: {error}", hint=f"keys: {_KEYS}"
         ) from error
-    if (options.threshold is None) == (options.max_drop is None):
+    limits = (options.threshold, options.zone, options.max_drop)
+    if sum(value is not None for value in limits) != 1:
         raise RagaugeError.of(
             "bad-config",
-            f"gate `{name}` in {origin} needs either threshold or max_drop",
+            f"gate `{name}` in {origin} needs one of threshold, zone and max_drop",
             hint=f"keys: {_KEYS}",
         )
     review, part = options.review, options.slice
@@ -165,6 +174,9 @@ def _gate(
     if match is None:
         raise _bad(f"{name} {limit}", 'write a number or ">= 0.80"')
     sign, number = match.groups()
+    zone = _zone(name, number, selected.id)
+    if zone is not None:
+        number = limit_text(zone_limit(zone, selected.id))
     # A name that somebody chose for the gate stays; that of its metric gives way to the label.
     own_title = _title(selected.id, is_drop=is_drop, part=part) if on == name else None
     right = "<=" if is_drop else _SIGN_OF[metric.better]
@@ -186,7 +198,16 @@ def _gate(
         min_n=options.min_n,
         review=options.review,
         policy=options.policy,
+        zone=zone,
     )
+
+
+def _zone(name: str, limit: str, metric_id: str) -> Zone | None:
+    """The zone of ΔS that a limit names, if it is no number."""
+    zone = next((zone for zone in get_args(Zone) if zone == limit), None)
+    if zone is not None and not metric_id.startswith("semantic."):
+        raise _bad(f"{name} = {limit}", "zones are of ΔS: write a number for other metrics")
+    return zone
 
 
 def _title(metric_id: str, *, is_drop: bool, part: str | None) -> str | None:

@@ -28,7 +28,7 @@ def with_waiver(result: GateResult, waivers: Sequence[Waiver], today: date | Non
     Without a date every waiver has expired: nothing passes by a day that is not known.
     """
     of_gate = [waiver for waiver in waivers if waiver.covers(result.gate)]
-    if result.status in ("pass", "review") or not of_gate:
+    if result.status in ("not-judged", "pass", "review") or not of_gate:
         return result
     last = max(of_gate, key=lambda waiver: waiver.expires)
     if today is not None and today <= last.expires:

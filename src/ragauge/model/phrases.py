@@ -14,7 +14,13 @@ from ragauge.model.verdict import GateResult, Verdict
 from ragauge.stats.intervals import Interval
 from ragauge.text import plain
 
-VERDICTS = {"pass": "PASS", "review": "REVIEW", "fail": "FAIL", "not-evaluable": "NOT EVALUABLE"}
+VERDICTS = {
+    "not-judged": "NOT JUDGED",
+    "pass": "PASS",
+    "review": "REVIEW",
+    "fail": "FAIL",
+    "not-evaluable": "NOT EVALUABLE",
+}
 
 
 AGGREGATE_PHRASES = {
@@ -156,7 +162,17 @@ def verdict_headline(verdict: Verdict) -> str:
             reasons.append(f"failed: {', '.join(failed)}")
         return f"{VERDICTS[verdict.status]}: {'; '.join(reasons)}"
     names = failed or [gate_name(result) for result in not_waived if result.status == "review"]
-    return f"{VERDICTS[verdict.status]}: {', '.join(names)}" if names else VERDICTS[verdict.status]
+    line = f"{VERDICTS[verdict.status]}: {', '.join(names)}" if names else VERDICTS[verdict.status]
+    return f"{line}{unjudged_note(verdict)}"
+
+
+def unjudged_note(verdict: Verdict) -> str:
+    """The gates that left the verdict, and why, to stand behind it; empty where there are none."""
+    unjudged = verdict.unjudged
+    if not unjudged:
+        return ""
+    reasons = "; ".join(dict.fromkeys(result.reason or "" for result in unjudged))
+    return f" (not judged: {', '.join(map(gate_name, unjudged))}: {reasons})"
 
 
 def questions_needing_attention(scores: Scores) -> QuestionList:

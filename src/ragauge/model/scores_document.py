@@ -101,6 +101,8 @@ def to_document(
 def _semantic(semantic: Semantic) -> dict[str, Any]:
     """What is known of ΔS, its distances rounded as all values are."""
     document: dict[str, Any] = msgspec.to_builtins(semantic)
+    if semantic.bands.calibration is None:
+        del document["bands"]["calibration"]
     for name, keys in (("anchors", ("median", "p90")), ("recheck", ("worst",))):
         for key in keys if name in document else ():
             document[name][key] = rounded(document[name][key])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -16,16 +16,33 @@ def is_lexical(embedder: str) -> bool:
     return embedder.startswith(LEXICAL)
 
 
+class BandCalibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What bands rest on: how many pairs, and how far the edges could be elsewhere (95 %).
+
+    `auc` is the share of cases in which evidence is nearer than what it was held `against`.
+    `judged` is False where that is too seldom for gates.
+    """
+
+    auc: Annotated[float, Meta(ge=0, le=1)]
+    evidence: Annotated[int, Meta(ge=0)]
+    others: Annotated[int, Meta(ge=0)]
+    against: str
+    stable: tuple[float, float]
+    risk: tuple[float, float]
+    judged: bool = True
+
+
 class Bands(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the zones of ΔS end: stable below `stable`, risk from `risk`, transitional between.
 
     `target` is what a single item should stay at or below. They belong to one embedder; these are
-    the numbers of the source documents, which name none.
+    the numbers of the source documents, which name none. `calibration` says what they rest on.
     """
 
     stable: Distance = 0.40
     target: Distance = 0.45
     risk: Distance = 0.60
+    calibration: BandCalibration | None = None
 
     def __post_init__(self) -> None:
         if not self.stable <= self.target <= self.risk:
@@ -39,6 +56,8 @@ class Bands(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 ZONES = ("stable", "transitional", "risk")
+Zone = Literal["stable", "transitional"]
+"""A zone that a gate can ask for: nobody asks for risk."""
 
 
 class Recheck(Struct, frozen=True, kw_only=True):

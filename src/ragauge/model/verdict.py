@@ -11,10 +11,12 @@ from msgspec import Struct
 from ragauge.codes import CODES, ExitCode
 from ragauge.metrics.metric import Better
 from ragauge.model.metric_names import current_id
+from ragauge.model.semantic import Zone
 from ragauge.stats.intervals import Interval
 
-Status = Literal["pass", "review", "fail", "not-evaluable"]
-ORDER: tuple[Status, ...] = ("pass", "review", "fail", "not-evaluable")
+Status = Literal["not-judged", "pass", "review", "fail", "not-evaluable"]
+ORDER: tuple[Status, ...] = ("not-judged", "pass", "review", "fail", "not-evaluable")
+"""From the least to the worst. What is not judged leaves the verdict to the other gates."""
 
 
 class Gate(Struct, frozen=True, kw_only=True):
@@ -22,6 +24,7 @@ class Gate(Struct, frozen=True, kw_only=True):
 
     `is_drop`: it limits how much worse the metric is than in the baseline. `part` narrows it
     to a slice, as `type=table`. `instead` is judged where no answer of the run cites anything.
+    `zone`: the threshold is where a zone of ΔS ends, in the bands of the run's embedder.
     `deprecated` is the short name that it was written with, where that one surprises.
     """
 
@@ -40,6 +43,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     instead: str | None = None
     deprecated: str | None = None
     joined_id: str | None = None
+    zone: Zone | None = None
 
     @property
     def sign(self) -> str:
@@ -127,4 +131,10 @@ class Verdict(Struct, frozen=True, kw_only=True):
     @property
     def gates_pass(self) -> bool:
         """Whether every gate passes (or is waived), leaving blocks aside."""
-        return all(result.status in ("pass", "review") or result.waived for result in self.gates)
+        fine = ("not-judged", "pass", "review")
+        return all(result.status in fine or result.waived for result in self.gates)
+
+    @property
+    def unjudged(self) -> list[GateResult]:
+        """The gates that were left out of the verdict, as their ΔS decides nothing."""
+        return [result for result in self.gates if result.status == "not-judged"]

@@ -34,8 +34,9 @@ _DECIDED = {
 def headline(report: ShadowReport) -> str:
     """What was decided, and by which gates or blocks."""
     decision = _DECIDED[report.decision]
-    reasons = phrases.verdict_headline(report.verdict).partition(": ")[2]
-    decision = f"{decision}: {reasons}" if reasons else decision
+    beside = phrases.unjudged_note(report.verdict)
+    reasons = phrases.verdict_headline(report.verdict).removesuffix(beside).partition(": ")[2]
+    decision = f"{decision}: {reasons}{beside}" if reasons else f"{decision}{beside}"
     if report.unjudged:
         decision += f" (index only; not judged: {', '.join(report.unjudged)})"
     return decision

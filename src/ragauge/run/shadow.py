@@ -227,6 +227,7 @@ def judge_shadow(
         today=rules.today,
         baseline=aligned.a,
         beside=aligned.b,
+        bands=rules.bands,
     )
     (one, before), (other, after) = compare.describe_run(live), compare.describe_run(shadow)
     names = list(dict.fromkeys(_judged_by(gate, scores) for gate in gates))
@@ -377,7 +378,7 @@ def _failed(
     failed = []
     run = Symptoms(scores)
     for result in results:
-        if result.status in ("pass", "review") or result.waived:
+        if result.status in ("not-judged", "pass", "review") or result.waived:
             continue
         if result.code in GAPS:
             failed.append(FailedGate(gate=result, step=_AGAIN, worst=()))

@@ -158,7 +158,8 @@ SCORES_FIELDS = {
     "verdict.gates[].slice": "the part of the questions that is judged, null for all",
     "verdict.gates[].drop": "whether the demand is on the drop against the baseline",
     "verdict.gates[].demand": "the comparison, as in `>= 0.80`",
-    "verdict.gates[].status": "as above, for this gate alone",
+    "verdict.gates[].status": "as above, for this gate alone; `not-judged` is a gate on ΔS that "
+    "leaves the verdict, as calibration showed that it decides nothing",
     "verdict.gates[].value": "the value that was judged",
     "verdict.gates[].threshold": "the threshold as a number",
     "verdict.gates[].n": "questions behind the value",

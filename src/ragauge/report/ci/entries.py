@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ragauge.model import phrases
 from ragauge.model.comparison import ComparisonView
-from ragauge.model.verdict import GateResult, Verdict
+from ragauge.model.verdict import GateResult, Status, Verdict
 from ragauge.report.ci.github_commands import Level, command
 from ragauge.report.ci.junit_xml import Case
 from ragauge.report.comparison import sentences
@@ -23,6 +23,12 @@ LEVELS: dict[Outcome, Level] = {
     "fail": "error", "error": "error", "review": "warning", "waived": "notice",
 }  # fmt: skip
 """How loud an entry is; a gate that passes says nothing."""
+
+
+_OUTCOMES: dict[Status, Outcome] = {
+    "not-judged": "waived", "pass": "pass", "review": "review", "fail": "fail",
+    "not-evaluable": "error",
+}  # fmt: skip
 
 
 class VerdictEntry(Struct, frozen=True, kw_only=True):
@@ -53,8 +59,7 @@ def verdict_entries(verdict: Verdict) -> list[VerdictEntry]:
 
 
 def _gate(result: GateResult) -> VerdictEntry:
-    outcome: Outcome = "error" if result.status == "not-evaluable" else result.status
-    outcome = "waived" if result.waived else outcome
+    outcome = "waived" if result.waived else _OUTCOMES[result.status]
     note = phrases.gate_note(result)
     about = "drop " if result.gate.is_drop else ""
     message = (

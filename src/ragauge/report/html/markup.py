@@ -21,6 +21,7 @@ SIGNS = {"good": "✓", "warn": "!", "bad": "✕", "quiet": "·"}
 """For those who do not see the colour."""
 STATUS_TONES: dict[str, str] = {
     "pass": "good", "review": "warn", "fail": "bad", "not-evaluable": "bad", "waived": "warn",
+    "not-judged": "warn",
 }  # fmt: skip
 # Labels of questions that went wrong without harm: nothing false was said.
 _MILD = ("OVER_REFUSAL", "CLAIM_MISSING", "OUT_OF_SCOPE")

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod, OverflowMethod
     from rich.table import Table
 
-COLORS = {"pass": "green", "review": "yellow", "fail": "red", "not-evaluable": "magenta"}
+COLORS = {
+    "not-judged": "yellow", "pass": "green", "review": "yellow", "fail": "red",
+    "not-evaluable": "magenta",
+}  # fmt: skip
 """The colour of each status."""
 
 
