@@ -255,6 +255,14 @@ EMBED_OPTIONS = [
 ]
 
 
+FROM_OPTION = click.option(
+    "--from",
+    "format_name",
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    help="The format of the files, or `fields` for names of your own; auto recognises it.",
+)
 GOLD_FIELD_OPTION = click.option(
     "--gold-field",
     "own_gold_fields",

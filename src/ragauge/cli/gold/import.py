@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ragauge.cli.options import GOLD_FIELD_OPTION, choice, read_config
+from ragauge.cli.options import FROM_OPTION, GOLD_FIELD_OPTION, choice, read_config
 from ragauge.cli.output import spare
 from ragauge.cli.streams import print_line
 
@@ -14,14 +14,7 @@ from ragauge.cli.streams import print_line
 @click.command("import", short_help="Write another tool's test set as a gold set.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("-o", "out", required=True, metavar="OUT", help="The gold set, as JSON Lines.")
-@click.option(
-    "--from",
-    "format_name",
-    default="auto",
-    show_default=True,
-    metavar="NAME",
-    help="The format of the files, or `fields` for names of your own; auto recognises it.",
-)
+@FROM_OPTION
 @GOLD_FIELD_OPTION
 @click.option("--question", metavar="NAME", help="The variable that holds the question.")
 @choice(

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ragauge.cli.options import FIELD_OPTIONS, choice, options, read_config
+from ragauge.cli.options import FIELD_OPTIONS, FROM_OPTION, choice, options, read_config
 from ragauge.cli.output import spare
 from ragauge.cli.streams import print_line
 
@@ -32,14 +32,7 @@ READING_OPTIONS = [
 @click.command("import", short_help="Write another tool's export as traces.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("-o", "out", required=True, metavar="OUT", help="The traces, as JSON Lines.")
-@click.option(
-    "--from",
-    "format_name",
-    default="auto",
-    show_default=True,
-    metavar="NAME",
-    help="The format of the files, or `fields` for names of your own; auto recognises it.",
-)
+@FROM_OPTION
 @options(FIELD_OPTIONS)
 @click.option("--gold", metavar="FILE", help="Give traces the ids of these questions, by text.")
 @options(READING_OPTIONS)
