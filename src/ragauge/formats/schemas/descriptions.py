@@ -165,6 +165,8 @@ SCORES_FIELDS = {
     "options.overlap": "whether half of a place must be covered by the hits up to a rank together "
     "(`cumulative`) or by one of them (`single`)",
     "options.min_n": "a slice of fewer questions shows no value",
+    "options.least_evidence": "bytes of the shortest evidence that may stand in a chunk that gold "
+    "names",
     "verdict.status": "`pass`, `review`, `fail` or `not-evaluable`: the worst of all",
     "verdict.exit_code": "the exit code of the command",
     "verdict.gates[].name": "the gate, as it was written",
