@@ -92,7 +92,7 @@ def scores_fields() -> dict[str, str]:
         placed = _score_rows(Path(temporary), PLACE_GOLD, PLACE_TRACES, chunks)
         staged = _score_rows(Path(temporary), STAGE_GOLD, STAGE_TRACES, stage="first")
     undefined = gate(partial, "precision=0.80,answer.constraints_echoed=0.80")
-    failing = {"under": {"threshold": 0.05, "min_n": 1}}
+    failing: dict[str, Any] = {"under": {"threshold": 0.05, "min_n": 1}}
     waived = gate(whole, failing, waivers=[waiver], today=date(2026, 11, 15))
     return _fields([
         to_document(whole, waived, full=True),
