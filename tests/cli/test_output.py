@@ -109,10 +109,13 @@ NEGATIVES = ("gold", "negatives", *PIN[2:])
 MIGRATE = ("gold", "migrate", "placed.jsonl", "--map", "map.jsonl", "--corpus", "new")
 MOVE = ("traces", "migrate", "trace.jsonl", "--map", "map.jsonl")
 IMPORT = ("traces", "import", "trace.jsonl", "--gold", "gold.jsonl")
+ANNOTATE = ("traces", "annotate", "base.json", "--to", "phoenix", "--traces", "trace.jsonl")
 
 SPARED = [
     (IMPORT, "trace.jsonl", "export"),
     (IMPORT, "gold.jsonl", "gold set"),
+    (ANNOTATE, "base.json", "file of scores"),
+    (ANNOTATE, "trace.jsonl", "trace file"),
     (("gold", "import", "gold.jsonl"), "gold.jsonl", "export"),
     (SHADOW, "trace.json", "live run"),
     (SHADOW, "trace.md", "shadow run"),
