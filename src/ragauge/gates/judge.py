@@ -107,7 +107,7 @@ def judge(
                 whole_grid=whole_grid,
             )
         else:
-            result = _judge_level(scores, gate, tolerance)
+            result = _judge_level(scores, gate, tolerance, source_rules=source_rules)
             result = in_bands(result, scores, bands, required=not tolerance.no_delta_s)
         result = with_damage(result, (beside or scores) if gate.is_drop else scores, baseline)
         results.append(with_waiver(result, waivers, today))
@@ -261,7 +261,9 @@ def _agreed(judged: GateResult, ends: tuple[GateResult, GateResult], scores: Sco
     return _undefined(judged.gate, judged.n, "errored-traces", f"{text}; --allow-errored judges")
 
 
-def _judge_level(scores: Scores, gate: Gate, tolerance: Tolerance) -> GateResult:
+def _judge_level(
+    scores: Scores, gate: Gate, tolerance: Tolerance, *, source_rules: bool
+) -> GateResult:
     name = gate.metric
     if gate.instead is not None and not scores.cites:
         name = gate.instead
@@ -293,14 +295,17 @@ def _judge_level(scores: Scores, gate: Gate, tolerance: Tolerance) -> GateResult
         return _undefined(gate, result.n, "too-few", why)
     judged = _judged(gate, value, result.n, result.interval, gate.better)
     if not tolerance.lets_errors_pass(scores) and not name.startswith(_OF_ALL_TRACES):
-        if result.errored is None:
-            return _undefined(gate, result.n, "errored-traces", _errors_text(scores))
-        worst, best = (
-            _judged(gate, end.value, end.n, end.interval, gate.better) for end in result.errored
-        )
-        judged = _agreed(judged, (worst, best), scores)
-        if judged.status == "not-evaluable":
-            return judged
+        agreed = _undefined(gate, result.n, "errored-traces", _errors_text(scores))
+        if result.errored is not None:
+            worst, best = (
+                _judged(gate, end.value, end.n, end.interval, gate.better) for end in result.errored
+            )
+            agreed = _agreed(judged, (worst, best), scores)
+        if agreed.code is not None and not source_rules:
+            return agreed
+        # The source's own verdict is still printed; the code keeps the run from passing by it.
+        by_source = replace(judged, reason=agreed.reason, code=agreed.code)
+        judged = agreed if agreed.code is None else by_source
     if gate.better == result.better:
         judged = replace(judged, detectable=result.detectable)
     judged = replace(judged, chances=level_gate_chances(judged, name, scores))

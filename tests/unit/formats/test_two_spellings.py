@@ -111,9 +111,8 @@ def test_two_spellings_that_agree_are_one_field(folder: Folder) -> None:
         {**row, "id": row["qid"], "q": row["question"], "relevant": row["gold_citations"]}
         for row in GOLD
     ]
-    outcome = folder.score(
-        traces, "--profile", "all", "--gates", "answer.grounded_precision=1", gold=gold
-    )
+    folder.write("g.toml", '"answer.grounded_precision" = { threshold = 1, min_n = 2 }\n')
+    outcome = folder.score(traces, "--profile", "all", "--gates", "g.toml", gold=gold)
     assert_accepted(outcome)
 
 

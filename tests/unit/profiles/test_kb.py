@@ -378,7 +378,8 @@ def test_the_names_of_the_source_are_short_names(
     assert chosen.exit_code == (5 if value is None else 0), chosen.err
     metrics = json.loads(chosen.out)["metrics"]
     assert {each: found["value"] for each, found in metrics.items()} == {metric: value}
-    gated = json.loads(scored(folder, "--gates", f"{name}=0.5").out)
+    folder.write("gates.toml", f'"{name}" = {{ threshold = 0.5, min_n = 1 }}\n')
+    gated = json.loads(scored(folder, "--gates", "gates.toml").out)
     (shown,) = gated["verdict"]["gates"]
     assert (shown["name"], shown["metric"], shown["value"]) == (name, metric, value)
 
@@ -433,6 +434,13 @@ def test_init_writes_a_knowledge_base_project_that_works(folder: Folder) -> None
         for item in items
     ]
     folder.write(config["trace"], rows)
+    few = folder.run("score")  # the sample has three queries, and a gate needs five
+    assert few.exit_code == 4, few.out + few.err
+    assert "is below min_n = 5" in few.out
+    text = (folder.path / "ragauge.toml").read_text("utf-8")
+    folder.write(
+        "ragauge.toml", text.replace('"confident-fail" }', '"confident-fail", min_n = 1 }')
+    )
     passed = folder.run("score")
     assert passed.exit_code == 0, passed.out + passed.err
     assert passed.out.rstrip().endswith("PASS")

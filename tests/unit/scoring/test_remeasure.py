@@ -350,7 +350,9 @@ def test_lexical_distances_feed_no_gate(folder: Folder) -> None:
 def test_measured_distances_feed_gates(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     plane_only(monkeypatch)
     for bound, code in (("0.71", 0), ("0.69", 1)):
-        outcome = measured(folder, BOTH, "--gates", f"semantic.delta_s_hits<={bound}")
+        gate = f'"semantic.delta_s_hits" = {{ threshold = {bound}, min_n = 1 }}\n'
+        folder.write("bound.toml", gate)
+        outcome = measured(folder, BOTH, "--gates", "bound.toml")
         assert outcome.exit_code == code
 
 
@@ -362,7 +364,7 @@ def test_runs_of_different_embedders_are_not_compared(
         with monkeypatch.context() as patch:
             plane_only(patch, name)
             measured(folder, BOTH, "--store", "--run-id", run)
-    folder.write("gates.toml", '"semantic.delta_s_hits" = { max_drop = 0.02 }\n')
+    folder.write("gates.toml", '"semantic.delta_s_hits" = { max_drop = 0.02, min_n = 1 }\n')
     options = ("--gates", "gates.toml", "--format", "json")
     apart = folder.run("compare", "one", "two", *options)
     delta = json.loads(apart.out)["deltas"]["semantic.delta_s_hits"]
