@@ -234,3 +234,25 @@ def test_snapshots_that_name_two_chunkers_refute_ids(folder: Folder) -> None:
         assert folder.run("score", *arguments).exit_code == 0
     outcome = folder.run("compare", "a", "b")
     assert (outcome.exit_code, outcome.codes) == (4, {"incomparable"})
+
+
+def test_bare_positions_that_find_nothing_are_asked_about(folder: Folder) -> None:
+    """No places, no texts, no documents: ids meet, hit@10 collapses, and a note asks why."""
+    chunks = [
+        chunk._replace(id=f"n{number}") for number, chunk in enumerate(SMALL.chunks["fixed800"])
+    ]
+    numbers = [
+        {chunk.id: f"n{number}" for number, chunk in enumerate(SMALL.chunks[name])}
+        for name in ("fixed800", "fixed400")
+    ]
+    folder.write("gold.jsonl", id_gold(SMALL.texts, chunks))
+    for run, name, names in zip("ab", ("fixed800", "fixed400"), numbers, strict=True):
+        hits = {
+            qid: [hit._replace(id=names[hit.id]) for hit in found]
+            for qid, found in SMALL.hits[name].items()
+        }
+        folder.write(f"{run}.jsonl", list(traces(SMALL.texts, hits, kept=())))
+    document = compared(folder, "--k", "10")
+    assert document["deltas"]["chunker_version_match"] == "unproven"
+    assert document["deltas"][HIT]["delta"] < -0.5
+    assert any("are the ids positions" in note for note in document["notes"])

@@ -99,7 +99,7 @@ def compare(
         counted=len(changes),
         left_out=aligned.excluded,
         causes=all_causes,
-        notes=(*aligned.notes, *pairs.notes()),
+        notes=(*aligned.notes, *_fall_note(aligned, deltas), *pairs.notes()),
         verdict=verdict,
         ranked=aligned.ranked,
         k=judging.k,
@@ -107,6 +107,25 @@ def compare(
         places=places,
         slices=metric_deltas.slice_deltas(scores_a, scores_b, pairs, in_slices),
     )
+
+
+_FALL = 0.5
+
+
+def _fall_note(aligned: Aligned, deltas: Sequence[Delta]) -> list[str]:
+    """A question to ask where ids that nothing proves find next to nothing any more."""
+    fell = any(
+        delta.metric.startswith("retrieval.hit@")
+        and delta.delta is not None
+        and delta.delta < -_FALL
+        for delta in deltas
+    )
+    if aligned.match != "unproven" or not fell:
+        return []
+    return [
+        "retrieval fell by more than half by ids that nothing proves: are the ids positions "
+        "(doc:0, doc:1, …) of another chunking?"
+    ]
 
 
 def _change_context(aligned: Aligned, pairs: QuestionPairs, judging: Judging) -> ChangeContext:

@@ -6,7 +6,8 @@ What is equal at all places is reported like any other number; the rest lies bet
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.compare.metric_deltas import QuestionPairs
-from ragauge.compare.question_changes import change_of_units
+from ragauge.compare.question_changes import UnitChange, change_of_units
 from ragauge.metrics.columns import Floats
 from ragauge.metrics.metric import Selected
 from ragauge.model.comparison import (
@@ -43,6 +44,7 @@ from ragauge.scoring.chunk_records import (
     metric_bands,
     question_outcomes,
     unit_ranks_of,
+    units_of,
 )
 
 NARROWEST = 1e-9
@@ -315,13 +317,15 @@ def with_places(
     `changes` stand in the order of the pairs.
     """
     by_question = {one.question: one for one in findings.outcomes}
+    # Most questions share their outcomes: each pair of ranks is judged once.
+    judged = cache(partial(change_of_units, k=of.k, tolerance=of.tolerance))
     placed = []
     for number, (change, question) in enumerate(zip(changes, of.pairs.mine.tolist(), strict=True)):
         outcomes = by_question.get(question)
         if outcomes is None or change.kind is None:
             placed.append(change)
         else:
-            placed.append(_placed_change(change, outcomes, number, findings, of))
+            placed.append(_placed_change(change, outcomes, number, findings, of, judged))
     return tuple(placed)
 
 
@@ -331,25 +335,24 @@ def _placed_change(
     number: int,
     findings: PlaceFindings,
     of: ChangeContext,
+    judged: Callable[[UnitFindings, UnitFindings], UnitChange],
 ) -> QueryComparison:
-    gold, question = findings.a.batch.gold, outcomes.question
+    question = outcomes.question
     slots = [
         len(run.records[question]) + int(side.missing[number])
         for run, side in ((findings.a, of.pairs.a), (findings.b, of.pairs.b))
     ]
-    sides = [
-        [UnitFindings(slots[side], unit_ranks_of(columns, question, rows)) for rows in every]
-        for side, (columns, every) in enumerate(
-            ((gold, outcomes.a), (findings.b.batch.gold, outcomes.b))
-        )
-    ]
+    sides = []
+    for slots_of_side, columns, every in (
+        (slots[0], findings.a.batch.gold, outcomes.a),
+        (slots[1], findings.b.batch.gold, outcomes.b),
+    ):
+        units = units_of(columns, question)
+        sides.append([UnitFindings(slots_of_side, unit_ranks_of(units, rows)) for rows in every])
     pairs = list(zip(*sides, strict=True))
     if outcomes.wide:  # the ends of either run, which any end of the other may go with
         pairs = [(one, other) for one in sides[0] for other in sides[1]]
-    all_changes = [
-        change_of_units(one, other, k=of.k, tolerance=of.tolerance)
-        for one, other in dict.fromkeys(pairs)
-    ]
+    all_changes = [judged(one, other) for one, other in dict.fromkeys(pairs)]
     gone = bool(of.pairs.a.slots[number] or of.pairs.b.slots[number])
     kinds = [
         change.kind if gone and one.kind == "draw" and change.kind in ("win", "loss") else one.kind

@@ -451,23 +451,23 @@ def _means(values: Floats, sizes: Sequence[int]) -> Floats:
     return np.array(means)
 
 
-def unit_ranks_of(
-    gold: GoldColumns, question: int, rows: Sequence[Sequence[int]]
-) -> tuple[tuple[int, ...], ...]:
-    """The ranks of each unit, from 1, in the records that find it: of groups, or else of pieces."""
-    members = spread(
-        gold.member_start[question : question + 1], gold.member_count[question : question + 1]
-    ).tolist()
-    units: list[list[int]]
-    if members:
-        units = [[] for _ in range(int(gold.group_count[question]))]
-        for member in members:
-            units[int(gold.member_group[member])].append(int(gold.member_piece[member]))
-    else:
-        first = int(gold.piece_start[question])
-        count = int(gold.piece_count[question])
+def units_of(gold: GoldColumns, question: int) -> list[list[int]]:
+    """The units of a question as places among its pieces: groups, or else the relevant pieces."""
+    if not gold.member_count[question]:
+        first, count = int(gold.piece_start[question]), int(gold.piece_count[question])
         relevant = gold.piece_relevant[first : first + count].tolist()
-        units = [[piece] for piece in range(count) if relevant[piece]]
+        return [[piece] for piece in range(count) if relevant[piece]]
+    units: list[list[int]] = [[] for _ in range(int(gold.group_count[question]))]
+    start = int(gold.member_start[question])
+    for member in range(start, start + int(gold.member_count[question])):
+        units[int(gold.member_group[member])].append(int(gold.member_piece[member]))
+    return units
+
+
+def unit_ranks_of(
+    units: Sequence[Sequence[int]], rows: Sequence[Sequence[int]]
+) -> tuple[tuple[int, ...], ...]:
+    """The ranks of each unit, from 1, in the records that find it."""
     return tuple(
         tuple(
             sorted(
