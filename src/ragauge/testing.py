@@ -73,6 +73,7 @@ class Scored(Struct, frozen=True, kw_only=True):
             waivers=waivers,
             today=date.today() if waivers else None,
             baseline=self.baseline,
+            bands=self.config.bands,
         )
 
 
@@ -441,12 +442,14 @@ class MarkerSettings(
     allow_no_baseline: bool = False
     allow_other_questions: bool = False
     allow_fewer_questions: bool = False
+    require_delta_s: bool = False
 
     @property
     def tolerance(self) -> gating.Tolerance:
         """What may be wrong with a run that is judged all the same."""
-        names = gating.Tolerance.__struct_fields__
-        return gating.Tolerance(**{name: getattr(self, f"allow_{name}") for name in names})
+        names = [name for name in gating.Tolerance.__struct_fields__ if name != "no_delta_s"]
+        allowed = {name: getattr(self, f"allow_{name}") for name in names}
+        return gating.Tolerance(**allowed, no_delta_s=not self.require_delta_s)
 
 
 def read_settings(arguments: Mapping[str, Any], folders: Sequence[Path]) -> MarkerSettings:

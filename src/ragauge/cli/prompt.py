@@ -95,4 +95,5 @@ def _verdict(scores: Scores, config: Config) -> Verdict:
         gates,
         source_rules=profile.follows_source,
         whole_grid=profile.join.grid == "complete",
+        bands=config.bands,
     )
