@@ -199,7 +199,7 @@ def chance_line(result: GateResult) -> str | None:
     return f"{result.gate.policy}, n = {result.n}: {'; '.join(parts)}"
 
 
-CHANCE_HEADS = ("gate", "policy", "unchanged fails", "one at", "passes", "perfect from")
+CHANCE_HEADS = ("gate", "policy", "unchanged fails", "worse at", "passes", "perfect from")
 """The columns of how often gates decide wrongly."""
 CHANCE_NOTE = (
     "At this n: how often a gate fails a system that did not change, and passes one that lies the "

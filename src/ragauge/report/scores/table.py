@@ -60,7 +60,8 @@ def _print_gates(console: Console, view: View) -> None:
         print_damage(console, result, full=view.full)
     if rows := phrases.chance_rows(verdict):
         console.print()
-        right = ("unchanged fails", "one at", "passes", "perfect from")
+        console.print("how often the gates decide wrongly at this n:")
+        right = phrases.CHANCE_HEADS[2:]
         chances = _table(*phrases.CHANCE_HEADS, right=right)
         for row in rows:
             chances.add_row(*row)
