@@ -154,7 +154,7 @@ def stats(effort: float) -> int:
     low += [cell for cell in drawn if cell.coverage < coverage.least(cell) - luck]
     for cell in low:
         print(f"too low: {cell}")
-    loud = _alarms(max(20, round(400 * effort)))
+    loud = _alarms(max(2, round(400 * effort)))
     return int(bool(low or loud))
 
 
@@ -181,8 +181,8 @@ def _alarms(draws: int) -> list[equal_runs.Alarm]:
         "each of its two pieces in half of its slots. Where questions are lost, which should raise"
     )
     print("alarm, there are a quarter as many comparisons.")
-    # Two standard errors of the simulation: a share of 5 % is a little more in half of them.
-    luck = 2 * (equal_runs.MOST * (1 - equal_runs.MOST) / draws) ** 0.5
+    # A share of 5 % is a little more in half of all simulations: two standard errors, and one draw.
+    luck = 2 * (equal_runs.MOST * (1 - equal_runs.MOST) / draws) ** 0.5 + 1 / draws
     loud = [alarm for alarm in alarms if alarm.share > alarm.allowed + luck]
     for alarm in loud:
         print(f"too often: {alarm}")

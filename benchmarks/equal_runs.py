@@ -133,4 +133,4 @@ def campaign(rng: np.random.Generator, draws: int) -> Iterator[Alarm]:
     for n, unstable, repeats in ((200, 0.05, 3), (200, 0.25, 2), (200, 0.25, 3), (50, 0.25, 6)):
         yield failures(rng, draws, n, unstable, repeats)
     for unstable, repeats, lost in ((0.0, 2, 1), (0.05, 3, 2), (0.25, 3, 5), (0.25, 6, 2)):
-        yield failures(rng, max(10, draws // 4), 200, unstable, repeats, range(200 - lost, 200))
+        yield failures(rng, max(1, draws // 4), 200, unstable, repeats, range(200 - lost, 200))

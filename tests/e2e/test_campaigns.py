@@ -44,7 +44,10 @@ def test_a_campaign_without_content_says_so(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "last"),
-    [("scale", "0 files with two results"), ("stats", "p < 0.05 promises at most 0.05.")],
+    [
+        ("scale", "0 files with two results"),
+        ("stats", "alarm, there are a quarter as many comparisons."),
+    ],
 )
 def test_figures_have_a_date_and_a_commit(name: str, last: str) -> None:
     text = campaign(name, "--effort", "0.001")

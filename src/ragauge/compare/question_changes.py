@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -109,6 +110,10 @@ def change_of_units(
     return UnitChange(kind, lost, gained, float(found[0]), float(found[1]))
 
 
+_change = lru_cache(1 << 14)(change_of_units)
+"""Many questions are found at the same ranks, and fractions are slow."""
+
+
 def in_order_of(
     names: Sequence[str], other_names: Sequence[str], findings: UnitFindings
 ) -> UnitFindings:
@@ -190,6 +195,9 @@ def questions(
         match_levels = levels.get((qid, turn), ())
         one, other = slots[0](mine, fewer[0]), slots[1](theirs, fewer[1])
         both, names = units(place) if expected[place] else (None, ())
+        if both is not None and names:  # they are said only of what was lost or gained
+            change = _change(*both, k=judging.k, tolerance=judging.tolerance)
+            names = names if change.lost or change.gained else ()
         key = (
             id(one), id(other), gone, ranks, expected[place], cited, match_levels, lost, both, names
         )  # fmt: skip
@@ -267,7 +275,7 @@ def _worded(sides: _Sides, judging: Judging) -> QueryComparison:
     kind: Kind | None = None
     change = None
     if sides.units is not None and not all(sides.gone):
-        change = change_of_units(*sides.units, k=judging.k, tolerance=judging.tolerance)
+        change = _change(*sides.units, k=judging.k, tolerance=judging.tolerance)
         kind = change.kind if change.kind != "draw" else _kind(0.0, 0.0, sides)
     elif sides.expected:
         kind = _kind(first, second, sides)

@@ -49,7 +49,8 @@ class _Units(Struct, kw_only=True):
         lengths = {len(self.counts), len(self.slots), questions}
         if len(lengths) > 1 or len(self.names) not in (0, questions):
             raise ValueError("the columns of its units differ in length")
-        known = all(0 <= unit < sum(self.counts) for unit in self.unit)
+        units = sum(self.counts)
+        known = all(0 <= unit < units for unit in self.unit)
         if not known or len(self.rank) != len(self.unit) or self.unit != sorted(self.unit):
             raise ValueError("it has ranks of no unit")
         if min(self.rank, default=1) < 1 or min(self.slots, default=0) < 0:

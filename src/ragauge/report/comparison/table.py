@@ -11,7 +11,8 @@ from ragauge.model.metric_names import metric_label
 from ragauge.report.ci import entries
 from ragauge.report.comparison import sentences
 from ragauge.report.comparison.sentences import QuestionGroup
-from ragauge.report.terminal.console import COLORS, Screen, plain_table, print_damage
+from ragauge.report.terminal.console import COLORS, Screen, plain_table
+from ragauge.report.terminal.damage_table import print_damage
 from ragauge.text import plain
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from ragauge.model import phrases
 from ragauge.model.metric_names import metric_label
 from ragauge.model.report import Report, View
 from ragauge.report.markdown import GATE_HEADS
-from ragauge.report.terminal.console import COLORS, Screen, plain_table, print_damage
+from ragauge.report.terminal.console import COLORS, Screen, plain_table
+from ragauge.report.terminal.damage_table import print_damage
 from ragauge.text import plain
 
 if TYPE_CHECKING:

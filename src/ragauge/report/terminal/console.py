@@ -6,13 +6,9 @@ import io
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from ragauge.model import phrases
-
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod, OverflowMethod
     from rich.table import Table
-
-    from ragauge.model.verdict import GateResult
 
 COLORS = {
     "not-judged": "yellow", "pass": "green", "review": "yellow", "fail": "red",
@@ -74,16 +70,3 @@ def plain_table(
         justify: JustifyMethod = "right" if head in right else "left"
         table.add_column(head, justify=justify, overflow=overflow, no_wrap=head in whole)
     return table
-
-
-def print_damage(console: Console, result: GateResult, *, full: bool) -> None:
-    """Print the questions that made a gate fail, the worst first."""
-    table = plain_table(
-        phrases.damage_title(result), *phrases.DAMAGE_HEADS, right=("share",), whole=("share",)
-    )
-    listed = result.damage if full else result.damage[: phrases.MOST_DAMAGED]
-    for question in listed:
-        table.add_row(*phrases.damage_cells(question))
-    console.print(table)
-    if len(result.damage) > len(listed):
-        console.print(f"... and {len(result.damage) - len(listed):,} more; --full shows all")
