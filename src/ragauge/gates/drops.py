@@ -204,9 +204,8 @@ def _gone(metric: str, baseline: Scores, pairs: PairedValues) -> list[str]:
     assert values is not None
     valued = ~np.isnan(values.of(metric)) & ~_lacking(baseline)
     valued[pairs.theirs] = False
-    names = [
-        question_name(values.qids[place], values.turns[place]) for place in np.flatnonzero(valued)
-    ]
+    places = np.flatnonzero(valued).tolist()
+    names = [question_name(values.qids[place], values.turns[place]) for place in places]
     return [*names, *baseline.gone]
 
 

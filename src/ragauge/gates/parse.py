@@ -16,7 +16,8 @@ from ragauge.errors import Place, RagaugeError
 from ragauge.metrics.metric import Better, Metric
 from ragauge.model.metric_names import JOINED_IDS, metric_label
 from ragauge.model.profile import Profile
-from ragauge.model.verdict import Gate, Policy
+from ragauge.model.verdict import Gate
+from ragauge.stats.error_rates import Policy
 
 # Names may hold the signs of λ, as old ids do; `<>` only as one, or `lambda_<>=0.5` would be torn.
 _ITEM = re.compile(r"([A-Za-z](?:[\w.@→←×]|<>)*)\s*(>=|<=|=)\s*(\S.*)\Z")

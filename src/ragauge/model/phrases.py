@@ -184,7 +184,7 @@ CHANCE_NOTE = (
 
 def chance_rows(verdict: Verdict) -> list[tuple[str, ...]]:
     """The rows below those heads: the gates whose chances are known."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for result in verdict.gates:
         chances = result.chances
         if chances is None:

@@ -13,7 +13,8 @@ from ragauge.errors import RagaugeError
 from ragauge.gates.judge import judge
 from ragauge.gates.parse import parse_items, parse_table
 from ragauge.model.phrases import verdict_headline
-from ragauge.model.verdict import Policy, Verdict
+from ragauge.model.verdict import Verdict
+from ragauge.stats.error_rates import Policy
 from tests.support.command import Folder, Row
 
 ALL = registry.profile("all")
