@@ -377,7 +377,7 @@ class JudgedRun:
         for result in verdict.gates:
             if result.status in ("not-judged", "pass", "review") or result.waived:
                 continue
-            note = phrases.gate_note(result)
+            note = result.reason
             lines.append(
                 f"  {noun} `{phrases.gate_name(result)}`: {phrases.number(result.value)} "
                 f"{phrases.threshold_text(result)} (n = {result.n}): {result.status}"

@@ -594,7 +594,7 @@ def test_gates_may_stand_in_a_file(project: Path) -> None:
     gates = write(
         project / "gates.toml",
         'under = "<= 1.0"\nprecision = { threshold = 0.9, review = [0.6, 0.9] }\n'
-        '"retrieval.recall_all@5" = { threshold = 0.5, policy = "interval" }\n',
+        '"retrieval.recall_all@5" = { threshold = 0.5, policy = "interval", min_n = 2 }\n',
     )
     done = run(project, "score", "gold.jsonl", "wrong.jsonl", "--gates", "gates.toml",
                "--format", "json", "--full")  # fmt: skip
@@ -671,7 +671,9 @@ def test_gate_needs_gates(project: Path) -> None:
     run(project, "score", "gold.jsonl", "trace.jsonl", "--profile", "all", "-o", "s.json")
     done = run(project, "gate", "s.json")
     assert (done.returncode, done.stdout) == (2, "")
-    assert run(project, "gate", "s.json", "--gates", "precision=1").returncode == 0
+    assert run(project, "gate", "s.json", "--gates", "precision=1").returncode == 4  # n = 2
+    write(project / "g.toml", '"answer.precision" = { threshold = 1, min_n = 2 }\n')
+    assert run(project, "gate", "s.json", "--gates", "g.toml").returncode == 0
 
 
 # --- validate ---

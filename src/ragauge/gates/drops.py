@@ -236,10 +236,8 @@ def _gone(metric: str, baseline: Scores, pairs: PairedValues, part: str | None) 
     if inside is not None:
         valued &= inside
     valued[pairs.theirs] = False
-    names = [
-        question_name(values.qids[place], values.turns[place])
-        for place in np.flatnonzero(valued).tolist()
-    ]
+    places = np.flatnonzero(valued).tolist()
+    names = [question_name(values.qids[place], values.turns[place]) for place in places]
     return [*names, *baseline.gone]
 
 
