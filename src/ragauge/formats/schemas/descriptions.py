@@ -164,6 +164,8 @@ SCORES_FIELDS = {
     "options.chunks": "a digest of the list of chunks, null if there was none",
     "options.overlap": "whether half of a place must be covered by the hits up to a rank together "
     "(`cumulative`) or by one of them (`single`)",
+    "options.least_evidence": "bytes of the shortest evidence that may stand in a chunk that gold "
+    "names",
     "options.min_n": "a slice of fewer questions shows no value",
     "options.least_evidence": "bytes of the shortest evidence that may stand in a chunk that gold "
     "names",
