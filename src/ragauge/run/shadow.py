@@ -52,7 +52,7 @@ STEPS = {
     "retrieval.recall": "Look at what the live index finds for these questions and the shadow does "
     "not: text that was cut off, or was not ingested.",
     "stability.convergent": "Ask these questions again, each wording by itself: where the hits "
-    "differ mend retrieval, where they do not mend the prompt.",
+    "differ fix retrieval, where they do not fix the prompt.",
 }
 """The step to take for a gate, by the metric that it is on."""
 
