@@ -167,8 +167,6 @@ SCORES_FIELDS = {
     "options.least_evidence": "bytes of the shortest evidence that may stand in a chunk that gold "
     "names",
     "options.min_n": "a slice of fewer questions shows no value",
-    "options.least_evidence": "bytes of the shortest evidence that may stand in a chunk that gold "
-    "names",
     "verdict.status": "`pass`, `review`, `fail` or `not-evaluable`: the worst of all",
     "verdict.exit_code": "the exit code of the command",
     "verdict.gates[].name": "the gate, as it was written",
