@@ -131,7 +131,7 @@ def test_errors_are_asked_again_and_the_run_is_as_if_there_had_been_none(system:
     done = system.run("run", "--resume", "one", "--retry-errors", *REPORT)
     assert [line.split()[0] for line in asked(system)] == ["A1", "A3"]
     assert [row[7] for row in stored(system)["results"]] == ["ok", "ok", "errored"]
-    assert done.exit_code == 1
+    assert done.exit_code == 4  # with the answer to A3 it may pass, and may fail
     system.write("fails", "")
     done = system.run("run", "--resume", "one", "--retry-errors", *REPORT)
     assert (done.exit_code, [line.split()[0] for line in asked(system)]) == (0, ["A3"])
@@ -181,7 +181,7 @@ def test_paraphrases_are_not_asked_where_traces_are_joined_by_the_question(syste
         "gold.jsonl", [{"qid": "P", "q": "a", "paraphrases": ["b", "c"], "gold_ids": ["P"]}]
     )
     done = system.run(*RUN, "--profile", "smoke", *STEADY)
-    assert done.exit_code in (0, 1), done.err
+    assert done.exit_code == 4, done.err  # a run of one question
     assert asked(system) == ["P None None None 0 10"]
     assert [row[7] for row in stored(system)["results"]] == ["ok"]
 

@@ -116,7 +116,7 @@ def judge(
         blocks = _blocks(scores, tolerance, source_rules=source_rules, whole_grid=whole_grid)
         # What a gate says of the fewest questions itself is judged with it.
         silent = any(not gate.min_n and not gate.metric.startswith("run.") for gate in gates)
-        if silent and scores.tally.gold - scores.tally.missing == 1:
+        if silent and 1 in (scores.tally.gold, scores.tally.scored if source_rules else 0):
             blocks.append(VerdictBlock("too-few", "a run of one question shows nothing"))
     blocks += [
         VerdictBlock(result.code, f"{result.gate.title or result.gate.name}: {result.reason}")
