@@ -386,7 +386,7 @@ class PieceMatcher:
             Anchor(doc=NOWHERE if home else ANYWHERE, spans=(), id=name, grain="chunk")
             for home in self.same.homes
         )
-        return PieceMatch("none", (anchor_a, anchor_b))
+        return self._with_own_ids(PieceMatch("none", (anchor_a, anchor_b)))
 
     def _by_map(
         self, piece: Piece, name: str, clues: Sequence[Clue], both: int, unit: str | None

@@ -239,8 +239,6 @@ def possible_ranks(
     """
     own_id = (chunk.anchor.id or "").removeprefix(EFFECTIVE_PREFIX)
     doc = chunk.anchor.doc
-    if doc == NOWHERE:
-        return []
     sure = first.get(own_id)
     ranks = [rank for rank, hit in hits if doc == ANYWHERE or doc in hit.stated]
     ranks = [rank for rank in ranks if sure is None or rank < sure][:_MOST_POSSIBLE]

@@ -277,12 +277,12 @@ def test_runs_in_which_nothing_is_recognised_cannot_be_compared(recut: Folder) -
 
 
 def test_what_nothing_recognises_is_open(recut: Folder) -> None:
-    """The chunks of three questions are known from gold alone: a did not find them, b may have."""
+    """Of the chunks of three questions only ids are known: a found them, b may have lost them."""
     found = compared(recut)
     assert (found["counted"], found["left_out"]) == (6, {})
     assert found["deltas"]["undecided"]["unplaced"] == 3
     kinds = [(each["kind"], each["regression"]) for each in found["per_query"]]
-    assert kinds[3:] == [("undecided", "no")] * 3
+    assert kinds[3:] == [("undecided", "open")] * 3
     assert found["deltas"]["run.unknown"]["b"] == 0.0
 
 
