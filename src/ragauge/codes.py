@@ -242,7 +242,7 @@ bad-export: a file is not an exported run
     `ragauge runs import` reads what `ragauge runs export` wrote. Nothing was imported.
 unmapped: something has no place in the new corpus
     A migration map has no new place for an id, a section, a document or some bytes, or one of less
-    confidence than was asked for. Look at its row in the map, mend it by hand if you know better,
+    confidence than was asked for. Look at its row in the map, correct it by hand if you know better,
     lower --min-confidence, or say --on-unmapped keep or drop.
 text-changed: an id in gold stands for other text than when the set was frozen
     The lock has a fingerprint of the text that each id stood for. The document was edited since,
@@ -276,7 +276,7 @@ nothing-placed: no hit has a place that the evidence can be held against
     document and offsets, or by their text; the message counts what stood in the way.
 too-many-errors: the target failed too often, and the run was stopped
     There were more errors than --max-errors allows, the first 20 results all had the same error, or
-    very many calls never came back. What was answered is stored: mend the target, then go on with
+    very many calls never came back. What was answered is stored: fix the target, then go on with
     --resume and --retry-errors. --keep-going asks all questions, whatever the first errors are.
 missing-traces: gold items have no trace
     A question that was not asked cannot pass, and one that a baseline was not asked hides a drop.

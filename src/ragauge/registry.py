@@ -46,7 +46,7 @@ def _constants(folder: str, constant: str, group: str) -> list[Any]:
             raise RagaugeError.of(
                 "bad-plugin",
                 f"the plugin `{point.value}` cannot be loaded: {error}",
-                hint="mend or uninstall the package that brings it",
+                hint="update or uninstall the package that brings it",
             ) from error
     return constants
 

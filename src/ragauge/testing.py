@@ -258,7 +258,7 @@ class JudgedRun:
     questions         every question with its label, in gold order
 
     `record` takes the name and the value of a signal; `stop` ends the test for what its author
-    can mend.
+    can fix.
     """
 
     def __init__(
@@ -336,7 +336,7 @@ class JudgedRun:
         return {name: result.value for name, result in results.items()}
 
     def _mendable(self, ask: Callable[[], T]) -> T:
-        """What was asked for; an error that the test's author can mend ends the test."""
+        """What was asked for; an error that the test's author can fix ends the test."""
         __tracebackhide__ = True
         try:
             return ask()

@@ -31,7 +31,7 @@ def answer(question, qid):
         pathlib.Path("waiting").touch()
         while not pathlib.Path("go").exists():
             time.sleep(0.005)
-    if qid == "Q1" and not pathlib.Path("mended").exists():
+    if qid == "Q1" and not pathlib.Path("repaired").exists():
         raise ValueError("no index")
     return {"hits": [qid], "answer": f"It is {qid}."}
 """
@@ -131,7 +131,7 @@ def test_a_run_is_resumed_by_one_process_at_a_time(folder: Path, store: str, wai
     finish(folder, second)
     (folder / "go").unlink()
     (folder / "asked").unlink()
-    (folder / "mended").touch()
+    (folder / "repaired").touch()
     done = run(folder, *resumed(store, "--retry-errors"), env=FIXED)
     assert done.returncode == 0, done.stderr
     assert (folder / "asked").read_text("utf-8") == "Q1\n"

@@ -253,7 +253,7 @@ ROW = st.dictionaries(FIELD, VALUE, max_size=5)
 @given(st.lists(ROW, min_size=1, max_size=3), st.sampled_from(["stop", "keep", "drop"]))
 @examples(75)
 def test_whatever_is_in_a_row_is_moved_or_refused(rows: list[Any], policy: OnUnmapped) -> None:
-    """No row is lost, and nothing but an error that a user can mend is raised."""
+    """No row is lost, and nothing but an error that a user can fix is raised."""
     with TemporaryDirectory() as folder:
         root = Path(folder)
         text = "One paragraph, long enough to be known again.\n\nAnother one, also long enough.\n"

@@ -434,7 +434,7 @@ def _unless_all_failed(code: int, scores: Scores, run: RunRecord) -> int:
         return code
     how = f"ragauge run --resume {run.run_id} --retry-errors"
     say(f"every question ended in an error: {counted_reasons(scores.errors)}")
-    say(f"  hint: mend the target, then `{how}`")
+    say(f"  hint: fix the target, then `{how}`")
     return int(ExitCode.NOT_EVALUABLE)
 
 
@@ -465,7 +465,7 @@ def _stopped(store: Store, run: RunRecord, progress: Progress, limits: Limits) -
         return 130
     why = running.why_stopped(progress, limits)
     message = f"{why}; {progress.done} results were stored, {left} are left"
-    hint = f"mend the target, then `{how} --retry-errors`"
+    hint = f"fix the target, then `{how} --retry-errors`"
     if progress.stopped == "same-error":
         hint += "; --keep-going asks all questions"
     raise RagaugeError.of("too-many-errors", message, hint=hint)

@@ -35,7 +35,7 @@ def COMMAND(files: tuple[str, ...], **values: Any) -> int:  # noqa: N802
     about other questions; else 0.
     """
     from ragauge.codes import ExitCode
-    from ragauge.formats.loaded import without_repeats
+    from ragauge.formats.loaded_rows import without_repeats
     from ragauge.formats.unread_fields import listed_fields
     from ragauge.model import phrases
     from ragauge.scoring.validate import validate

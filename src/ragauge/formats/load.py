@@ -25,7 +25,7 @@ from ragauge.formats.gold import Locate
 from ragauge.formats.imports.convert import converted_source
 from ragauge.formats.imports.foreign_format import ForeignFile
 from ragauge.formats.json_rows import decode_row, duplicate_key_error
-from ragauge.formats.loaded import LoadedRows
+from ragauge.formats.loaded_rows import LoadedRows
 from ragauge.formats.renamed_rows import renamed_source
 from ragauge.formats.rows_in_memory import Rows, file_of_rows, rereadable
 from ragauge.formats.traces import RowReader

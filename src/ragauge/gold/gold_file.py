@@ -15,7 +15,7 @@ from ragauge.files.ranges import Source
 from ragauge.formats.detect import FormatChoice, choose
 from ragauge.formats.field_map import NO_FIELDS, FieldMaps
 from ragauge.formats.load import open_source, read_gold
-from ragauge.formats.loaded import LoadedRows
+from ragauge.formats.loaded_rows import LoadedRows
 from ragauge.gold.locate import locator
 from ragauge.model.gold import GoldItem
 

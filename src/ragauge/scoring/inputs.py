@@ -19,7 +19,7 @@ from ragauge.files.ranges import Range, Source, plan, read_rows
 from ragauge.formats.detect import FormatChoice
 from ragauge.formats.gold import Locate
 from ragauge.formats.load import name_of, read_gold, read_traces, values_of
-from ragauge.formats.loaded import LoadedRows
+from ragauge.formats.loaded_rows import LoadedRows
 from ragauge.formats.rows_in_memory import Rows
 from ragauge.formats.trec.qrels import Qrels, read_qrels
 from ragauge.model.chunk import Chunk

@@ -25,7 +25,7 @@ from ragauge.files.temporary_file import temporary_file
 from ragauge.formats.detect import FormatChoice
 from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.load import name_of
-from ragauge.formats.loaded import LoadedRows, duplicate_key_notes
+from ragauge.formats.loaded_rows import LoadedRows, duplicate_key_notes
 from ragauge.formats.traces import RowReader
 from ragauge.model.chunk import Chunk
 from ragauge.model.embedder import Embedding

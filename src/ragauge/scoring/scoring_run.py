@@ -18,7 +18,7 @@ from msgspec import Struct
 from ragauge import registry
 from ragauge.errors import MAX_REPORTED, Place, Problem
 from ragauge.files.ranges import Range, Source
-from ragauge.formats.loaded import LoadedRows, closed_name_notes, duplicate_key_notes
+from ragauge.formats.loaded_rows import LoadedRows, closed_name_notes, duplicate_key_notes
 from ragauge.formats.trec.lines import BadLine
 from ragauge.formats.trec.qrels import Qrels, run_rows
 from ragauge.formats.trec.ranks import match

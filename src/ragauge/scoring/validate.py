@@ -19,7 +19,7 @@ from ragauge.files.ranges import Source
 from ragauge.formats.detect import FormatChoice, choose
 from ragauge.formats.field_map import NO_FIELDS, FieldMaps
 from ragauge.formats.load import as_trec, gold_questions, name_of, open_source, read_traces
-from ragauge.formats.loaded import LoadedRows
+from ragauge.formats.loaded_rows import LoadedRows
 from ragauge.formats.unread_fields import FieldUse, unread_notes
 from ragauge.gold.findings import gold_findings
 from ragauge.gold.locate import locator

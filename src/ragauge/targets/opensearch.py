@@ -660,7 +660,7 @@ class SearchTarget:
                 raise refused(f"{server.shown}: no index has this name", "check the name")
         counted = server.read(server.send("GET", "/_count"), CountResponse)
         if counted.shards.lacking is not None:
-            raise refused(f"{server.shown}: {counted.shards.lacking}", "mend the index first")
+            raise refused(f"{server.shown}: {counted.shards.lacking}", "repair the index first")
         if not counted.count:
             raise refused(f"the index `{server.index}` is empty", "fill it first")
         return indexes, counted.count

@@ -63,7 +63,7 @@ def real_path(config: Config) -> str:
 def read_trusted() -> list[TrustedFile]:
     """The list as it stands; empty where there is none."""
     path = trusted_path()
-    hint = "mend it or delete it, then run `ragauge trust` again"
+    hint = "correct it or delete it, then run `ragauge trust` again"
     line: int | None = None
     try:
         text = path.read_text("utf-8")

@@ -162,7 +162,7 @@ def test_a_gold_field_of_the_wrong_type_is_refused_with_its_path(
 
 
 def test_the_message_of_a_wrong_type_in_full(folder: Folder) -> None:
-    """Three lines: what, where with item and dialect, and how to mend it."""
+    """Three lines: what, where with item and dialect, and how to fix it."""
     row = {"qid": "Q-0137", "topk": ["a", "b", "c", {"id": "d", "score": "0.83"}]}
     outcome = folder.score([TRACES[0], row], "--profile", "all")
     assert outcome.err == (

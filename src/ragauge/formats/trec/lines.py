@@ -49,7 +49,7 @@ Result = TypeVar("Result")
 
 
 class BadLine(Struct, frozen=True):
-    """A line that cannot be used: its number from 1, what is wrong, and how to mend it."""
+    """A line that cannot be used: its number from 1, what is wrong, and how to fix it."""
 
     line: int
     code: str

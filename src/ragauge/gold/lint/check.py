@@ -17,7 +17,7 @@ from ragauge.errors import MAX_REPORTED, Problem
 from ragauge.files.open import PathLike
 from ragauge.formats.field_map import NO_FIELDS, FieldMaps
 from ragauge.formats.gold import MIGRATED_TO
-from ragauge.formats.loaded import LoadedRows
+from ragauge.formats.loaded_rows import LoadedRows
 from ragauge.gold.coverage import (
     COVERAGE,
     Reach,
@@ -326,7 +326,7 @@ def unresolved(
             "unresolved",
             f"{more} more ids or places of {len(bad) - MAX_LISTED_ITEMS} other items are not in "
             "the corpus",
-            "mend those above first: is it the corpus that the set was made for?",
+            "fix those above first: is it the corpus that the set was made for?",
             times=more,
         )
 

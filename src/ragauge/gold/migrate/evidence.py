@@ -30,7 +30,7 @@ DOC_NAMES = (*HIT_DOCS, "path")
 QUOTES = ("quote", "text", "quote_hash")
 """Where gold has the text at a place, or its hash."""
 SPAN_NAMES = ("span", "offsets", "source_spans", "start", "end", "start_byte", "end_byte")
-_HINT = "look at the row in the map; mend it by hand, or say --on-unmapped keep or drop"
+_HINT = "look at the row in the map; correct it by hand, or say --on-unmapped keep or drop"
 _LETTERED = re.compile(r"(.+\.Bk[0-9]+)([a-z])")  # a chunker's part of a block: `...p.Bk011b`
 
 

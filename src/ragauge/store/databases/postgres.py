@@ -74,7 +74,7 @@ class _Address:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Turn what the server says into errors that a user can mend."""
+        """Turn what the server says into errors that a user can fix."""
         import psycopg
 
         damaged = (
