@@ -242,8 +242,8 @@ bad-export: a file is not an exported run
     `ragauge runs import` reads what `ragauge runs export` wrote. Nothing was imported.
 unmapped: something has no place in the new corpus
     A migration map has no new place for an id, a section, a document or some bytes, or one of less
-    confidence than was asked for. Look at its row in the map, correct it by hand if you know better,
-    lower --min-confidence, or say --on-unmapped keep or drop.
+    confidence than was asked for. Look at its row in the map, correct it by hand if you know
+    better, lower --min-confidence, or say --on-unmapped keep or drop.
 text-changed: an id in gold stands for other text than when the set was frozen
     The lock has a fingerprint of the text that each id stood for. The document was edited since,
     or a section was inserted before: follow it with `ragauge corpus diff` and `gold migrate`. If
