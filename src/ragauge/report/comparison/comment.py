@@ -51,7 +51,11 @@ def _deltas(comparison: Comparison) -> list[str]:
     if not deltas:
         return ["No metric has a value in either run.", ""]
     moved = sentences.moved_line(deltas)
-    rest = [*([] if moved is None else [moved]), *sentences.lost_lines(deltas)]
+    rest = [
+        *([] if moved is None else [moved]),
+        *sentences.lost_lines(deltas),
+        *sentences.place_lines(comparison),
+    ]
     rest_lines = [f"- {shortened(line)}" for line in rest]
     return [
         *markdown_parts.delta_table(deltas, _SIDES, shortened),

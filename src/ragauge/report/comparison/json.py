@@ -156,6 +156,7 @@ def _check(check: KindCheck) -> dict[str, Any]:
         "kinds": dict(check.kinds),
         "allowed": check.allowed,
         "explained": check.explained,
+        "open": check.open,
         "repeated": check.repeated,
         "unstable": check.unstable,
         "p": _p(check.p),

@@ -86,6 +86,7 @@ def deltas(comparison: Comparison, escape: Escape = escaped) -> list[str]:
         *sentences.reason_lines(comparison.deltas),
         *([] if undefined is None else [undefined]),
         sentences.rung_line(comparison),
+        *sentences.place_lines(comparison),
     ]
     return [*lines, *(f"- {escape(line)}" for line in rest), ""]
 
@@ -117,14 +118,14 @@ def delta_table(
 
 def _delta(delta: Delta, escape: Escape, *, corrected: bool) -> tuple[str, ...]:
     """A row; a p-value of its own column where some are corrected, and only those stand there."""
-    change = phrases.signed_number(delta.delta)
+    change = sentences.change(delta)
     return (
         f"{markdown.metric_name(delta.metric, escape)}{' ↓' if delta.better == 'lower' else ''}"
         f"{' (gated)' if delta.gated else ''}{f' {sentences.LOST}' if delta.lost else ''}",
-        phrases.number(delta.a),
-        phrases.number(delta.b),
+        sentences.side(delta.a, delta.a_band),
+        sentences.side(delta.b, delta.b_band),
         f"**{change}**" if delta.is_changed else change,
-        sentences.bounds(delta.interval),
+        sentences.bounds(delta.interval or delta.band_interval),
         sentences.chance(delta.p),
         *([sentences.chance(delta.p_holm)] if corrected else []),
         str(delta.n),
@@ -143,6 +144,8 @@ def legend(deltas: Sequence[Delta], sides: tuple[str, str] = ("a", "b")) -> str:
         clauses.append("detectable is the change that this n would show in four cases of five")
     if any(delta.better == "lower" for delta in deltas):
         clauses.append("↓ marks metrics of which less is better")
+    if any(delta.band is not None for delta in deltas):
+        clauses.append("… stands between two ends: gold names chunks, and places are unknown")
     return f"{'; '.join(clauses)}."
 
 

@@ -225,7 +225,12 @@ def _evidence(deltas: Sequence[Delta]) -> str:
     if all(delta.delta == 0 for delta in changes):
         return "no metric differs"
     # One whose places are unknown has no p, and may still be the foremost.
-    tested = [delta for delta in changes if delta.p_holm is not None or delta.band is not None]
+    gates = any(delta.gated for delta in changes)
+    tested = [
+        delta
+        for delta in changes
+        if delta.p_holm is not None or (delta.band is not None and delta.gated == gates)
+    ]
     foremost = min(tested or changes, key=_importance)
     moved = f"{plain(metric_label(foremost.metric))} {change(foremost)}"
     certain = [delta for delta in tested if delta.is_changed]
@@ -250,7 +255,9 @@ _SLICE_COLUMNS = 2
 def slice_metrics(comparison: Comparison) -> list[str]:
     """The metrics that tables of slices show, the foremost ones; JSON has all of a headline."""
     tested = [delta for delta in shown_deltas(comparison.deltas) if delta.p_holm is not None]
-    valued = [delta for delta in tested if delta.delta is not None and delta.interval is not None]
+    valued = [
+        delta for delta in tested if None not in (delta.a, delta.b, delta.delta, delta.interval)
+    ]
     return [delta.metric for delta in sorted(valued, key=_importance)[:_SLICE_COLUMNS]]
 
 
@@ -291,10 +298,7 @@ def moved_line(deltas: Iterable[Delta], most: int = 8) -> str | None:
     moved = [delta for delta in shown_deltas(deltas) if delta.is_moved]
     if not moved:
         return None
-    names = [
-        f"{plain(metric_label(delta.metric))} {phrases.signed_number(delta.delta)}"
-        for delta in moved[:most]
-    ]
+    names = [f"{plain(metric_label(delta.metric))} {change(delta)}" for delta in moved[:most]]
     rest = f" and {len(moved) - most} more" if len(moved) > most else ""
     return f"also moved (unadjusted): {', '.join(names)}{rest}"
 
@@ -479,7 +483,15 @@ def groups(view: ComparisonView, most: int) -> list[QuestionGroup]:
 def worse_groups(view: ComparisonView) -> list[QuestionGroup]:
     """All questions that lost something."""
     every = groups(view, len(view.comparison.per_query))
-    return [group for group in every if group.kind in WORSE]
+    worse = [group for group in every if group.kind in WORSE]
+    # At every place something is lost, however different it is.
+    sure = [query for query in view.comparison.per_query if query.is_sure_loss]
+    if sure:
+        group = QuestionGroup(
+            kind="undecided", about="retrieval", queries=tuple(sure), total=len(sure)
+        )
+        worse.insert(0, group)
+    return worse
 
 
 def slots_line(listed: Iterable[QuestionGroup]) -> str | None:

@@ -99,7 +99,8 @@ def comparison_page(view: ComparisonView) -> str:
 
 
 def _is_worse(query: QueryComparison) -> bool:
-    return query.kind in WORSE or (query.answer is not None and query.answer.kind in WORSE)
+    answer = None if query.answer is None else query.answer.kind
+    return query.is_sure_loss or query.certain_kind in WORSE or answer in WORSE
 
 
 def _counts(comparison: Comparison) -> list[tuple[str, int, str]]:
@@ -120,6 +121,7 @@ def _metric_lines(comparison: Comparison) -> list[str]:
         *sentences.reason_lines(comparison.deltas),
         *([] if undefined is None else [undefined]),
         sentences.rung_line(comparison),
+        *sentences.place_lines(comparison),
     ]
 
 
@@ -144,15 +146,16 @@ def _certain_tone(delta: Delta) -> str | None:
     """The tone of a change that chance does not explain; None for all others."""
     if not delta.is_changed:
         return None
-    return "bad" if delta.worse else "good" if delta.delta else "plain"
+    return "bad" if delta.worse else "good"
 
 
 def _rounded_bounds(delta: Delta) -> str:
     """The interval of a change with four decimals, as the JSON has it."""
-    if delta.interval is None:
+    interval = delta.interval or delta.band_interval
+    if interval is None:
         return sentences.bounds(None)
     # Adding 0.0 makes 0.0 of -0.0, which would be signed the wrong way.
-    low, high = (round(end, 4) + 0.0 for end in delta.interval)
+    low, high = (round(end, 4) + 0.0 for end in interval)
     return sentences.bounds((low, high))
 
 
@@ -201,7 +204,7 @@ def _table(comparison: Comparison, failing: Sequence[bool], details: PageDetails
     queries = comparison.per_query
     turns = [query.turn for query in queries]
     columns = first_columns((query.query_id for query in queries), turns, details)
-    kinds = [query.kind for query in queries]
+    kinds = [query.certain_kind for query in queries]
     # From the best to the worst: the table is sorted by this column, descending.
     choices = [ColumnChoice(kind, _TONES[kind], _KIND_MEANINGS[kind]) for kind in reversed(KINDS)]
     columns.append(choice_column("kind", kinds, choices, "all of retrieval", head="retrieval"))
