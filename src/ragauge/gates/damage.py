@@ -34,7 +34,15 @@ def with_damage(result: GateResult, scores: Scores, baseline: Scores | None) -> 
         return result
     if metric not in baseline.per_question.metrics:
         return result
-    return replace(result, damage=_lost_since(result, metric, scores, baseline))
+    damage = _lost_since(result, metric, scores, baseline)
+    if scores.ends is not None and baseline.ends is not None:
+        # Where the evidence stands is unknown of some: what they lost at the least.
+        known = {(one.query_id, one.turn) for one in damage}
+        damage = tuple(
+            one if (one.query_id, one.turn) in known else replace(one, lost=())
+            for one in _lost_since(result, metric, scores.ends.high, baseline.ends.high)
+        )
+    return replace(result, damage=damage)
 
 
 def _measured_by(result: GateResult, scores: Scores) -> str | None:

@@ -24,12 +24,10 @@ def result_of_ends(low: GateResult, high: GateResult, ends: PlaceEnds) -> GateRe
     if metric not in ends.unknown:
         if "not-evaluable" in statuses:
             return low if low.status == "not-evaluable" else high
-        if low.status in (high.status, "pass"):
-            return low
         if high.status == "fail":
-            return high
+            return _nearest(high, low, high)
         if "fail" not in statuses:
-            return low if low.status == "review" else high
+            return _nearest(high if high.status == "review" != low.status else low, low, high)
     why = WHY_UNKNOWN
     if metric not in ends.unknown and low.value is not None and high.value is not None:
         why = (
@@ -46,6 +44,26 @@ def result_of_ends(low: GateResult, high: GateResult, ends: PlaceEnds) -> GateRe
         reason=why,
         code=PLACE_UNKNOWN,
     )
+
+
+def _nearest(result: GateResult, low: GateResult, high: GateResult) -> GateResult:
+    """A verdict that holds wherever the evidence stands, with what is known of the drop.
+
+    Its number is that of the end that is nearest to the threshold; the interval reaches from the
+    lower bound of the least drop to the upper one of the greatest.
+    """
+    assert low.value is not None and high.value is not None
+    if f"{low.value:.4f}" == f"{high.value:.4f}":
+        return result
+    interval = None
+    if low.interval is not None and high.interval is not None:
+        interval = high.interval[0], low.interval[1]
+    least = "at least" if result is high else "at most"
+    why = (
+        f"{least} this: the drop lies between {high.value:+.4f} and {low.value:+.4f}, as gold "
+        "names chunks, and the verdict is the same wherever in them the evidence stands"
+    )
+    return replace(result, interval=interval, detectable=None, chances=None, reason=why)
 
 
 def estimated_drop(
