@@ -177,3 +177,188 @@ def test_gates_on_bands(folder: Folder, examples: tuple[str, ...], code: int) ->
     if code == 4:
         assert "2 questions" in result["reason"]
         assert document["verdict"]["blocks"][0]["code"] == "place-unknown"
+
+
+def test_every_report_has_the_bands_and_what_is_open(folder: Folder) -> None:
+    """b finds four of eight at all places, and four at some: 0.5 to 1, whatever the format."""
+    many(folder, *("larger",) * 4, *("sentences",) * 4)
+    files = ("c.md", "c.html", "comment:c.txt", "summary:c.text")
+    compared(folder, "--k", "5", *(part for name in files for part in ("-o", name)))
+    for name in files:
+        text = (folder.path / name.rpartition(":")[2]).read_text()
+        assert "-0.5000 … +0.0000" in text, name
+        assert "0.5000 … 1.0000" in text, name
+        assert "0 sure, 4 open, 4 none" in text, name
+
+
+def test_what_is_lost_at_every_place_is_in_the_reports_of_ci(folder: Folder) -> None:
+    """Of two pieces one is surely lost, the other gained at some places: mixed or regression."""
+    piece = {"doc": "d0.md", "start": 0, "end": 800}
+    other = {"doc": "d1.md", "start": 0, "end": 800}
+    folder.write(
+        "gold.jsonl",
+        [{"qid": "q", "question": "?", "relevant": [{"id": "g", **piece}, {"id": "h", **other}]}],
+    )
+    half = {"doc": "d1.md", "start": 0, "end": 400}
+    for run, hit in (("a", {"id": "a0", **piece}), ("b", {"id": "b0", **half})):
+        hits = [{**hit, "chunker_version": run}]
+        folder.write(f"{run}.jsonl", [{"qid": "q", "question": "?", "topk": hits}])
+    document = compared(folder, "--fail-on", "regression", "-o", "c.xml", "-o", "c.html", code=1)
+    (query,) = document["per_query"]
+    assert (query["kind"], query["regression"]) == ("undecided", "yes")
+    assert query["possible"] == ["regression", "mixed"]
+    assert document["fail_on"]["regression"]["kinds"] == {"regression": 1}
+    assert 'name="q"' in (folder.path / "c.xml").read_text()
+
+
+def test_an_uncertain_kind_of_the_source_fails_nothing(folder: Folder) -> None:
+    """Under kb half of the chunk says regression, and the places say that nobody knows."""
+    many(folder, "sentences")
+    options = ("--profile", "kb", "--fail-on", "regression")
+    document = compared(folder, *options, code=4)
+    (query,) = document["per_query"]
+    assert (query["kind"], query["certain"]) == ("regression", False)
+    assert document["fail_on"]["regression"]["questions"] == 0
+    assert document["fail_on"]["regression"]["open"] == 1
+
+
+def test_fail_on_loss_is_open_where_only_the_rank_is(folder: Folder) -> None:
+    """a at 1; b at 1 or 2 by the place: nothing is lost anywhere, and it may be a loss."""
+    folder.write("gold.jsonl", gold("q", "larger"))
+    folder.write("a.jsonl", rows("q", "a", "larger"))
+    hits = [
+        {"id": f"b{at}", "doc": "d0.md", "start": at, "end": at + 200, "chunker_version": "b"}
+        for at in (400, 600)
+    ]
+    other = {"id": "x", "doc": "other.md", "start": 0, "end": 9, "chunker_version": "b"}
+    folder.write("b.jsonl", [{"qid": "q", "question": "what?", "topk": [hits[0], other, hits[1]]}])
+    document = compared(folder, "--fail-on", "regression", code=0)
+    assert document["per_query"][0]["possible"] == ["loss", "win"]  # 2 → 1 or 3
+    compared(folder, "--fail-on", "loss", code=4)
+    compared(folder, "--fail-on", "loss", "--accept-open", code=0)
+    compared(folder, "--fail-on", "loss:1", code=0)  # however it is, no more than one
+
+
+def test_a_question_that_is_worse_at_all_places_is_a_loss(folder: Folder) -> None:
+    """a at 1; b at 2 or nowhere: a loss or a regression, and each is worse."""
+    folder.write("gold.jsonl", gold("q", "sure"))
+    folder.write("a.jsonl", rows("q", "a", "sure"))
+    half = {"id": "b0", "doc": "d0.md", "start": 0, "end": 400, "chunker_version": "b"}
+    other = {"id": "x", "doc": "other.md", "start": 0, "end": 9, "chunker_version": "b"}
+    folder.write("b.jsonl", [{"qid": "q", "question": "what?", "topk": [other, half]}])
+    document = compared(folder, "--fail-on", "loss", code=1)
+    assert document["per_query"][0]["possible"] == ["regression", "loss"]
+    assert document["fail_on"]["loss"]["kinds"] == {"regression": 0, "loss": 1}
+    compared(folder, "--fail-on", "regression", code=4)
+
+
+GATE = '[gates]\n"retrieval.%s" = { max_drop = 0.1 }\n'
+
+
+def test_a_gate_that_fails_wherever_the_evidence_stands_says_the_least_drop(
+    folder: Folder,
+) -> None:
+    """Four are surely lost and four may be: a drop of 0.5 to 1."""
+    many(folder, *("sure",) * 4, *("sentences",) * 4)
+    folder.write("gates.toml", GATE % "hit@5")
+    document = compared(folder, "--k", "5", "--gates", "gates.toml", code=1)
+    (result,) = document["verdict"]["gates"]
+    assert (result["status"], result["value"]) == ("fail", 0.5)
+    assert "between +0.5000 and +1.0000" in result["reason"]
+    # At the high end the four that are open have lost nothing.
+    assert [one["query_id"] for one in result["damage"]] == ["q0", "q1", "q2", "q3"]
+
+
+def test_damage_counts_what_is_lost_at_the_least(folder: Folder) -> None:
+    """The half is at 2 or nowhere instead of 1: it loses half of its reciprocal rank, or all."""
+    folder.write("gold.jsonl", [row for n in range(6) for row in gold(f"q{n}", "sure")])
+    folder.write("a.jsonl", [row for n in range(6) for row in rows(f"q{n}", "a", "sure")])
+    half = {"id": "b0", "doc": "d0.md", "start": 0, "end": 400, "chunker_version": "b"}
+    other = {"id": "x", "doc": "other.md", "start": 0, "end": 9, "chunker_version": "b"}
+    folder.write(
+        "b.jsonl",
+        [{"qid": f"q{n}", "question": "what?", "topk": [other, half]} for n in range(6)],
+    )
+    folder.write("gates.toml", GATE % "mrr@5")
+    document = compared(folder, "--k", "5", "--gates", "gates.toml", code=1)
+    (result,) = document["verdict"]["gates"]
+    assert result["value"] == 0.5
+    assert [(one["before"], one["value"], one["lost"]) for one in result["damage"]] == [
+        (1, 0.5, [])
+    ] * 6
+
+
+def test_a_drop_of_a_slice_is_judged_at_both_ends(folder: Folder) -> None:
+    """The tables are found everywhere, the rest at some places."""
+    many(folder, *("larger",) * 6, *("sentences",) * 6)
+    items = [row for n in range(12) for row in gold(f"q{n}", "larger" if n < 6 else "sentences")]
+    folder.write(
+        "gold.jsonl",
+        [{**item, "type": "table" if n < 6 else "text"} for n, item in enumerate(items)],
+    )
+    for part, code in (("table", 0), ("text", 4)):
+        gate = f'"retrieval.hit@5" = {{ max_drop = 0.1, slice = "type={part}" }}'
+        folder.write("gates.toml", f"[gates]\n{gate}\n")
+        document = compared(folder, "--k", "5", "--gates", "gates.toml", code=code)
+        (result,) = document["verdict"]["gates"]
+        assert result["n"] == 6, part
+
+
+def test_slices_leave_out_what_is_open_in_a_run(folder: Folder) -> None:
+    """Both runs find the same half: the difference is 0 at all places, and neither has a value."""
+    many(folder, *("larger",) * 6, *("sentences",) * 6)
+    items = [row for n in range(12) for row in gold(f"q{n}", "larger" if n < 6 else "sentences")]
+    folder.write("gold.jsonl", [{**item, "type": str(n % 2)} for n, item in enumerate(items)])
+    for run in ("a", "b"):
+        traces = [row for n in range(6) for row in rows(f"q{n}", "b", "larger")]
+        traces += [row for n in range(6, 12) for row in rows(f"q{n}", "b", "sentences")]
+        for row in traces:
+            row["topk"] = [
+                {**hit, "id": hit["id"] + run, "chunker_version": run} for hit in row["topk"]
+            ]
+        folder.write(f"{run}.jsonl", traces)
+    document = compared(folder, "--k", "5")
+    delta = document["deltas"]["retrieval.hit@5"]
+    assert (delta["delta"], delta["a_band"]) == (0, [0.5, 1])
+    part = document["slices"]["type"]["0"]["deltas"]
+    assert "retrieval.hit@5" not in part
+
+
+def answered(folder: Folder, *cited: tuple[int, int]) -> dict[str, Any]:
+    """Questions whose answers cite their chunk in a, and some bytes of the document in b."""
+    items, traces_a, traces_b = [], [], []
+    for number, (start, end) in enumerate(cited):
+        doc = f"d{number}.md"
+        items.append(
+            {
+                "qid": f"q{number}",
+                "question": "what?",
+                "answerable": True,
+                "relevant": [{"id": f"g{number}", "doc": doc, "start": 0, "end": 800}],
+            }
+        )
+        whole = {"id": f"a{number}", "doc": doc, "start": 0, "end": 800, "chunker_version": "a"}
+        part = {"id": f"b{number}", "doc": doc, "start": start, "end": end}
+        found = {**whole, "id": f"b{number}-all", "chunker_version": "b"}
+        row = {"qid": f"q{number}", "question": "what?", "answer": "so it is"}
+        traces_a.append({**row, "topk": [whole], "citations": [f"a{number}"]})
+        hits = [found, {**part, "chunker_version": "b"}]
+        traces_b.append({**row, "topk": hits, "citations": [f"b{number}"]})
+    folder.write("gold.jsonl", items)
+    folder.write("a.jsonl", traces_a)
+    folder.write("b.jsonl", traces_b)
+    return compared(folder)
+
+
+def test_an_answer_that_cites_a_part_of_the_chunk_is_open(folder: Folder) -> None:
+    """All of the chunk is cited, a part of it, and what is not in it."""
+    document = answered(folder, (0, 900), (0, 400), (900, 1300))
+    kinds = [query["answer"]["kind"] for query in document["per_query"]]
+    assert kinds == ["draw", "undecided", "regression"]
+    assert document["kinds"]["answer"]["undecided"] == 1
+    compared(folder, "--fail-on", "regression", code=1)
+    answered(folder, (0, 900), (0, 400))
+    compared(folder, "--fail-on", "regression", code=4)
+    compared(folder, "--fail-on", "regression", "--accept-open", code=0)
+    answered(folder, (0, 900), (0, 800))
+    compared(folder, "--fail-on", "regression", code=0)

@@ -31,7 +31,7 @@ from ragauge.cli.streams import print_text
 if TYPE_CHECKING:
     from ragauge.compare.align import Aligned
     from ragauge.compare.common_gold import StoredRun
-    from ragauge.model.comparison import ComparedRun, Comparison, ComparisonReport
+    from ragauge.model.comparison import ComparedRun, Comparison, ComparisonReport, KindCheck
     from ragauge.model.run import RunRecord
     from ragauge.model.scores import Scores
 
@@ -196,19 +196,20 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
             details = stack.enter_context(
                 details_of_comparison(one, other, aligned, comparison, texts)
             )
+        checks = fail_on.check_kinds(
+            comparison,
+            aligned,
+            limits,
+            strict=asked.strict_kinds,
+            repeats=[_repeated(run, other, asked) for run in repeats],
+        )
         view = ComparisonView(
             comparison=comparison,
             full=asked.full,
             raw_csv=asked.raw_csv,
             details=details,
-            fail_on=fail_on.check_kinds(
-                comparison,
-                aligned,
-                limits,
-                strict=asked.strict_kinds,
-                repeats=[_repeated(run, other, asked) for run in repeats],
-            ),
-            undecided=_undecided(comparison, aligned.field_notes, asked),
+            fail_on=checks,
+            undecided=_undecided(comparison, checks, aligned.field_notes, asked),
         )
         for file_report, path in written:
             write_output(path, file_report.content(view))
@@ -314,7 +315,12 @@ def _refuse_without_ranks(aligned: Aligned) -> None:
     )
 
 
-def _undecided(comparison: Comparison, unread: Sequence[str], asked: CommandOptions) -> str | None:
+def _undecided(
+    comparison: Comparison,
+    checks: Sequence[KindCheck],
+    unread: Sequence[str],
+    asked: CommandOptions,
+) -> str | None:
     """Why --fail-on cannot be judged: of some questions nobody can say what became of them.
 
     Or nothing is expected of most of them, and the files have fields that nothing reads: evidence
@@ -339,7 +345,7 @@ def _undecided(comparison: Comparison, unread: Sequence[str], asked: CommandOpti
             f"{count(left, 'question')} {verb} recognised by nothing in both runs; --allow-missing "
             "judges without them"
         )
-    is_open = 0 if comparison.places is None else comparison.places.regression_open
+    is_open = max((check.open for check in checks if check.is_open), default=0)
     if is_open and not asked.accept_open:
         verb = "is" if is_open == 1 else "are"
         reasons.append(

@@ -234,7 +234,7 @@ def _aligned(
         (a.record.run_id, inputs_a.snapshot.inputs), (b.record.run_id, inputs_b.snapshot.inputs)
     )
     return Aligned(
-        a=replace(scores_a, gone=_gone(inputs_a, common)),
+        a=replace(_with_slices(scores_a, items, inputs_b), gone=_gone(inputs_a, common)),
         b=_with_slices(scores_b, items, inputs_b),
         levels={
             (item.qid, item.turn): levels for item, levels in zip(items, gold.levels, strict=True)
@@ -448,7 +448,15 @@ def _with_slices(scores: Scores, items: Sequence[GoldItem], inputs: StoredInputs
         }
         for dimension, parts in table.slices.items()
     }
-    return replace(scores, per_question=replace(values, slices=slices))
+    ends = scores.ends
+    if ends is not None:
+        low, high = (
+            replace(end, per_question=replace(end.per_question, slices=slices))
+            for end in (ends.low, ends.high)
+            if end.per_question is not None
+        )
+        ends = replace(ends, low=low, high=high)
+    return replace(scores, per_question=replace(values, slices=slices), ends=ends)
 
 
 def _with_unit_names(scores: Scores, items: Sequence[GoldItem], chunks: Chunks) -> Scores:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from msgspec.structs import replace
 
+from ragauge import registry
 from ragauge.compare import metric_deltas, question_changes
 from ragauge.compare.align import Aligned, Overlap, align
 from ragauge.compare.common_gold import StoredRun
@@ -15,6 +16,7 @@ from ragauge.compare.metric_deltas import QuestionPairs
 from ragauge.compare.places import (
     BandContext,
     ChangeContext,
+    PlaceFindings,
     band_deltas,
     place_counts,
     with_places,
@@ -81,7 +83,9 @@ def compare(
     # What the headline may speak of, and no more: a table of all metrics by all slices is noise.
     # Nor of what depends on places that gold does not say.
     in_slices = [
-        delta.metric for delta in deltas if delta.p_holm is not None and delta.band is None
+        delta.metric
+        for delta in deltas
+        if delta.p_holm is not None and delta.a is not None and delta.b is not None
     ]
     return Comparison(
         run_a=_counted(a, scores_a, pairs.mine.tolist()),
@@ -137,6 +141,7 @@ def _change_context(aligned: Aligned, pairs: QuestionPairs, judging: Judging) ->
         pairs=pairs,
         names=() if units is None else units.names,
         by_source=aligned.b.profile == "kb",
+        answers=PlaceFindings.is_unknown(registry.profile(aligned.b.profile).correct),
     )
 
 

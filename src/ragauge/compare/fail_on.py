@@ -52,11 +52,27 @@ class FailOn(Struct, frozen=True):
 
 def _worst(query: QueryComparison, kinds: Sequence[Kind]) -> Kind | None:
     """The first of these kinds that a question is of, in retrieval or in its answer."""
-    # It may lose something at every place, and be a regression only at some of them.
-    is_sure = query.regression == "yes" and "regression" in query.possible
-    kind = "regression" if is_sure and not query.certain else query.kind
-    own = kind, None if query.answer is None else query.answer.kind
+    own = _sure_kind(query, kinds), None if query.answer is None else query.answer.kind
     return next((kind for kind in kinds if kind in own), None)
+
+
+def _sure_kind(query: QueryComparison, kinds: Sequence[Kind]) -> Kind | None:
+    """The kind that counts; of a question whose places disagree, what holds at all of them."""
+    if query.certain:
+        return query.kind
+    if query.regression == "yes":  # it loses something at every place, in one way or another
+        return "regression"
+    is_worse = bool(query.possible) and all(kind in kinds for kind in query.possible)
+    return query.possible[-1] if is_worse else None
+
+
+def _is_open(query: QueryComparison, kinds: Sequence[Kind]) -> bool:
+    """Whether a question may be of these kinds, by what gold does not say."""
+    if query.answer is not None and query.answer.kind == "undecided":
+        return True
+    return not query.certain and (
+        query.regression == "open" or any(kind in kinds for kind in query.possible)
+    )
 
 
 def recall_tolerance(limits: Sequence[FailOn]) -> float:
@@ -75,13 +91,21 @@ def check_kinds(
     """Count the questions of each forbidden kind, in retrieval or answer, and judge them.
 
     Of questions that the baseline asked several times, those do not count that its own noise
-    explains. `repeats` are further runs of the baseline's system.
+    explains. `repeats` are further runs of the baseline's system. Of evidence that stands somewhere
+    in a chunk nobody knows what is noise: it explains nothing there.
     """
     pairs = metric_deltas.pair(aligned.a, aligned.b)
+    placed = frozenset(() if aligned.places is None else aligned.places.questions)
+    unknown = frozenset(place for place, at in enumerate(pairs.mine.tolist()) if at in placed)
     checks = []
     for limit in limits:
         noise = repeat_noise(
-            (aligned.a, *repeats), aligned.b, pairs, k=comparison.k, ranks=limit.kind == "loss"
+            (aligned.a, *repeats),
+            aligned.b,
+            pairs,
+            k=comparison.k,
+            ranks=limit.kind == "loss",
+            unknown=unknown,
         )
         kinds = limit.forbidden(strict=strict)
         worse = {
@@ -96,6 +120,10 @@ def check_kinds(
                 kinds={kind: list(worse.values()).count(kind) for kind in kinds},
                 allowed=limit.allowed(comparison.counted),
                 explained=explained,
+                open=sum(
+                    place not in worse and _is_open(query, kinds)
+                    for place, query in enumerate(comparison.per_query)
+                ),
                 repeated=len(noise.repeated),
                 unstable=noise.unstable,
                 p=noise.p,

@@ -89,7 +89,8 @@ class PlaceFindings(Struct, frozen=True, kw_only=True):
         """Of how many chunks nothing is known but that gold names them."""
         return sum(one.unplaced for one in self.outcomes)
 
-    def is_unknown(self, metric: str) -> bool:
+    @staticmethod
+    def is_unknown(metric: str) -> bool:
         """Whether nothing can be said of a metric, as it depends on more than ranks."""
         return metric.partition("@")[0] in _BY_PLACE
 
@@ -300,6 +301,7 @@ class ChangeContext(Struct, frozen=True, kw_only=True):
     """By what questions are judged: the cut-off, the tolerance for many units, and the runs.
 
     `by_source`: the kind of the profile's source stays, and is only marked as not certain.
+    `answers`: whether an answer is right depends on the evidence that it cites.
     """
 
     k: int
@@ -307,6 +309,7 @@ class ChangeContext(Struct, frozen=True, kw_only=True):
     pairs: QuestionPairs
     names: Sequence[tuple[str, ...]]
     by_source: bool = False
+    answers: bool = True
 
 
 def with_places(
@@ -322,10 +325,17 @@ def with_places(
     placed = []
     for number, (change, question) in enumerate(zip(changes, of.pairs.mine.tolist(), strict=True)):
         outcomes = by_question.get(question)
-        if outcomes is None or change.kind is None:
-            placed.append(change)
+        is_open = of.answers and any(
+            question in run.cites_somewhere for run in (findings.a, findings.b)
+        )
+        answer = change.answer
+        if is_open and answer is not None and answer.kind is not None:
+            answer = replace(answer, kind="undecided")
+        if outcomes is not None and change.kind is not None:
+            placed_change = _placed_change(change, outcomes, number, findings, of, judged)
+            placed.append(replace(placed_change, answer=answer))
         else:
-            placed.append(_placed_change(change, outcomes, number, findings, of, judged))
+            placed.append(replace(change, answer=answer))
     return tuple(placed)
 
 

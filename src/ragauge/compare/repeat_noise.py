@@ -9,7 +9,7 @@ never exchanged with each other, as a system may well answer one and not the oth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -56,12 +56,19 @@ class _SlotValues(NamedTuple):
 
 
 def repeat_noise(
-    a: Sequence[Scores], b: Scores, pairs: QuestionPairs, *, k: int, ranks: bool = False
+    a: Sequence[Scores],
+    b: Scores,
+    pairs: QuestionPairs,
+    *,
+    k: int,
+    ranks: bool = False,
+    unknown: Set[int] = frozenset(),
 ) -> RepeatNoise:
     """The noise of a baseline, which is the first of `a`, and of other runs of the same system.
 
     A slot is as good as the number of units that it finds within k, and as its label; with `ranks`
-    also as the sum of its reciprocal ranks.
+    also as the sum of its reciprocal ranks. Pairs of which nobody knows what each slot found are
+    `unknown`, and are not looked at.
     """
     sides = [_slot_values(scores, k, ranks=ranks) for scores in (*a, b)]
     if any(side is None for side in sides) or a[0].per_question is None:
@@ -74,7 +81,7 @@ def repeat_noise(
     unstable = 0
     varied: list[tuple[_SlotValues, _SlotValues]] = []
     for number, key in enumerate(keys):
-        if not whole[number]:
+        if not whole[number] or number in unknown:
             continue
         rows = [side[of[key]] for side, of in zip(sides, places, strict=True) if side and key in of]
         before, after = _joined(rows[:-1]), rows[-1]

@@ -280,6 +280,11 @@ class QueryComparison(Struct, frozen=True, kw_only=True):
         """The kind, where all places of the evidence agree on it."""
         return self.kind if self.certain else "undecided"
 
+    @property
+    def is_sure_loss(self) -> bool:
+        """Whether it lost something at every place, although it is not of one kind."""
+        return not self.certain and self.regression == "yes"
+
 
 class Cause(Struct, frozen=True, kw_only=True):
     """A difference between the configurations of the two runs that may explain the numbers.
@@ -342,6 +347,7 @@ class KindCheck(Struct, frozen=True, kw_only=True):
                their answers: a question that is of two of them counts as the first
     allowed    how many may be
     explained  how many of them the noise of the baseline explains, as its repeats tell
+    open       how many others may be of these kinds, as gold names chunks and not the evidence
     repeated   how many questions the baseline asked several times in one wording
     unstable   how many of those came out differently in the baseline itself
     p          how often exchanged repeats look as bad; None where the baseline has no noise
@@ -351,6 +357,7 @@ class KindCheck(Struct, frozen=True, kw_only=True):
     kinds: Mapping[Kind, int]
     allowed: int = 0
     explained: int = 0
+    open: int = 0
     repeated: int = 0
     unstable: int = 0
     p: float | None = None
@@ -364,6 +371,11 @@ class KindCheck(Struct, frozen=True, kw_only=True):
     def failed(self) -> bool:
         """Whether there are too many."""
         return self.questions - self.explained > self.allowed
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there may be too many."""
+        return not self.failed and self.questions - self.explained + self.open > self.allowed
 
 
 class ComparisonView(Struct, frozen=True, kw_only=True):

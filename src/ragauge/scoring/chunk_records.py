@@ -19,6 +19,7 @@ from ragauge.metrics.batch import Batch
 from ragauge.metrics.columns import Floats, GoldColumns, Ints, Sparse, spread, starts_of
 from ragauge.metrics.metric import Selected
 from ragauge.scoring.places import (
+    CITED_TABLE,
     MOST_RANKS,
     NOT_FOUND,
     PLACE_TABLE,
@@ -88,6 +89,14 @@ class ChunkRecords:
         """The ranks at which chunks without places may be found, and whether they surely are."""
         return _entries(self.batch.detail(POSSIBLE_TABLE))
 
+    @cached_property
+    def cites_somewhere(self) -> frozenset[int]:
+        """The questions with an answer that cites the evidence at some places, but not at all."""
+        answered = self.batch.answered
+        records = self.batch.detail(CITED_TABLE).record.tolist()
+        question = self.batch.question.tolist()
+        return frozenset(question[record] for record in records if answered[record])
+
     def piece(self, question: int, chunk: ChunkPlaces) -> int:
         """The place of a chunk among the pieces of its question."""
         return int(self.batch.gold.id_count[question]) + chunk.number
@@ -114,7 +123,7 @@ def _joined(batches: Sequence[Batch]) -> Batch:
     first = batches[0]
     starts = np.cumsum([0, *(batch.size for batch in batches)]).tolist()
     details = {}
-    for name in (PLACE_TABLE, POSSIBLE_TABLE, SIZE_TABLE, *_READ):
+    for name in (PLACE_TABLE, POSSIBLE_TABLE, SIZE_TABLE, CITED_TABLE, *_READ):
         tables = [
             (start, batch.detail(name)) for start, batch in zip(starts, batches, strict=False)
         ]

@@ -159,6 +159,9 @@ POSSIBLE_TABLE = "possible_rank"
 SIZE_TABLE = "hit_bytes"
 """The table of sizes of hits, by their rank."""
 
+CITED_TABLE = "cites_somewhere"
+"""The table of records that cite evidence at some places of a chunk, and not at others."""
+
 MOST_RANKS = 1 << 16
 ANYWHERE = "\0anywhere"
 """The document of a chunk of which nothing is known: any hit may hold its evidence."""

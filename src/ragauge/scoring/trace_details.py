@@ -17,7 +17,7 @@ from ragauge.model.gold import Anchor
 from ragauge.model.options import Options
 from ragauge.model.trace import Answer, Citation, Hit, Trace, Usage
 from ragauge.quotes import byte_length, normalised
-from ragauge.scoring.evidence_pieces import GoldDetails
+from ragauge.scoring.evidence_pieces import GoldDetails, is_somewhere
 from ragauge.scoring.evidence_places import (
     AGREE,
     EvidencePlace,
@@ -35,7 +35,9 @@ from ragauge.scoring.evidence_places import (
 )
 from ragauge.scoring.places import (
     ANYWHERE,
+    CITED_TABLE,
     MOST_RANKS,
+    NOT_FOUND,
     PLACE_TABLE,
     POSSIBLE_TABLE,
     SIZE_TABLE,
@@ -130,7 +132,7 @@ class TraceDetails:
         if answer is not None:
             places = self.citations(answer, trace.hits, dict(ranked), first, item)
             if details is not None:
-                facts |= self._cited(record, details, places)
+                facts |= self._cited(record, question, details, places)
                 facts |= self._strings(details, answer)
                 if details.references:
                     self._compare(record, question, details, answer)
@@ -427,19 +429,45 @@ class TraceDetails:
                 if covered:
                     self.tables.add("span_covered", record, rank, covered)
 
-    def _cited(self, record: int, details: GoldDetails, cited: Sequence[EvidencePlace]) -> int:
+    def _cites_somewhere(self, question: int, cited: Sequence[EvidencePlace]) -> bool:
+        """Whether citations hold the evidence of a chunk at some of its places, but not at all."""
+        ranked = list(enumerate(cited))
+        first = {place.id: rank for rank, place in reversed(ranked)}
+        any_found = False
+        for chunk in self.somewhere.get(question, ()):
+            if chunk.places:
+                runs = place_runs(chunk, ranked, first, single=True)
+                found = [rank != NOT_FOUND for _, rank in runs]
+                is_sure = bool(found) and all(found)
+            else:
+                possible = list(possible_ranks(chunk, ranked, first))
+                found = [rank != NOT_FOUND for rank, _ in possible]
+                is_sure = any(certain for _, certain in possible)
+            if is_sure:  # one piece that is cited is enough
+                return False
+            any_found |= any(found)
+        return any_found
+
+    def _cited(
+        self, record: int, question: int, details: GoldDetails, cited: Sequence[EvidencePlace]
+    ) -> int:
         add = self.tables.add
         facts = 0
         wanted = set(details.ids)
         pieces: set[int | str] = set()
         hitting = 0
+        sure = False
         for place in cited:
             met: set[int | str] = {place.id} if place.id in wanted else set()
             for number, anchor in enumerate(details.anchors):
                 if details.counted[number] and is_relevant(place, anchor):
                     met.add(number)
+                    sure |= not is_somewhere(anchor)
+            sure |= place.id in wanted
             hitting += bool(met)
             pieces |= met
+        if details.somewhere and not sure and self._cites_somewhere(question, cited):
+            add(CITED_TABLE, record, 0, 1)
         if details.anchors:
             add("cited_places", record, 0, len(cited))
             add("cited_relevant", record, 0, hitting)

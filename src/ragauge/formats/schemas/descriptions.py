@@ -332,6 +332,7 @@ COMPARE_FIELDS = {
     "fail_on.KIND.kinds": "the same by kind; a question of two kinds counts as the first",
     "fail_on.KIND.allowed": "how many there may be",
     "fail_on.KIND.explained": "how many of them the noise of the baseline's repeats explains",
+    "fail_on.KIND.open": "how many others may be, as gold names chunks and not evidence",
     "fail_on.KIND.repeated": "how many questions the baseline asked several times in one wording",
     "fail_on.KIND.unstable": "how many of those came out differently in the baseline itself",
     "fail_on.KIND.p": "how often exchanged repeats look as bad; null where none is unstable",

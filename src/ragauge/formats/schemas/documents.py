@@ -129,6 +129,7 @@ _CHECK = record(
     kinds=COUNTS,
     allowed=WHOLE,
     explained=WHOLE,
+    open=WHOLE,
     repeated=WHOLE,
     unstable=WHOLE,
     p=_SHARE,
