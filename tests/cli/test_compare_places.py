@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import ragauge
 from tests.support.command import Folder
 from tests.support.rechunked import compared
 
@@ -362,3 +363,28 @@ def test_an_answer_that_cites_a_part_of_the_chunk_is_open(folder: Folder) -> Non
     compared(folder, "--fail-on", "regression", "--accept-open", code=0)
     answered(folder, (0, 900), (0, 800))
     compared(folder, "--fail-on", "regression", code=0)
+
+
+def test_python_takes_the_least_evidence_and_notebooks_show_bands(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With evidence of 800 bytes the chunk is its own place, and half of it must be found."""
+    many(folder, *("sentences",) * 5)
+    monkeypatch.chdir(folder.path)
+    result = ragauge.compare("a.jsonl", "b.jsonl", gold="gold.jsonl")
+    assert result.kinds["undecided"] == 5
+    assert "-1.0000 … +0.0000" in result._repr_html_()
+    long = ragauge.compare("a.jsonl", "b.jsonl", gold="gold.jsonl", least_evidence=800)
+    assert long.kinds["regression"] == 5
+
+
+def test_options_of_traces_are_refused_where_there_are_none(folder: Folder) -> None:
+    """Scores are compared as they are: another k or chunks would change nothing."""
+    many(folder, *("sentences",) * 5)
+    for run in ("a", "b"):
+        folder.run("score", "gold.jsonl", f"{run}.jsonl", "--full", "-o", f"{run}.json")
+    for option in (("--k", "3"), ("--chunks-a", "c.jsonl"), ("--profile", "kb")):
+        assert folder.run("compare", "a.json", "b.json", *option).exit_code == 2
+    outcome = folder.run("compare", "a.json", "b.json", "--least-evidence", "80")
+    assert outcome.exit_code == 2
+    assert folder.run("compare", "a.json", "b.json").exit_code == 0

@@ -39,6 +39,7 @@ from ragauge.model.scores import Scores
 from ragauge.model.verdict import Gate, Verdict, VerdictBlock, Waiver
 from ragauge.scoring import score as scoring
 from ragauge.scoring.inputs import Gold, ScoredRun, Traces
+from ragauge.scoring.places import LEAST_EVIDENCE
 from ragauge.store import runs as run_store
 
 P = ParamSpec("P")
@@ -209,6 +210,7 @@ def compare(
     strict: bool = False,
     chunks_a: PathLike | None = None,
     chunks_b: PathLike | None = None,
+    least_evidence: int = LEAST_EVIDENCE,
     workers: int | None = None,
     **options: Any,
 ) -> ComparisonResult:
@@ -217,7 +219,8 @@ def compare(
     Each is the scores of `score`, a file of saved scores, or traces with their `gold` set: a path,
     rows, a frame. Of traces, expected items are recognised by chunk id, span, quote or document,
     whatever the chunking; scores are compared as they are. `gates` may be on drops (`max_drop`)
-    only. `names` are what the runs are called. Traces take the other options of `score`, and what
+    only. `names` are what the runs are called. `least_evidence` is how many bytes of a chunk that
+    gold names the evidence has at least. Traces take the other options of `score`, and what
     `gate` lets pass is let pass here, too: `allow_missing=True`.
     """
     allowed = {f"allow_{name}": name for name in Tolerance.__struct_fields__}
@@ -230,9 +233,18 @@ def compare(
         one = _run(stack, "a", a, gold, called[0], {**options, "chunks": chunks_a})
         other = _run(stack, "b", b, gold, called[1], {**options, "chunks": chunks_b})
         if isinstance(one, StoredRun) and isinstance(other, StoredRun):
-            aligned = align.align(one, other, overlap=overlap, strict=strict, workers=workers)
-        elif strict or overlap != "cumulative":
-            message = "strict and overlap need runs with their hits, and scores hold none"
+            aligned = align.align(
+                one,
+                other,
+                overlap=overlap,
+                strict=strict,
+                workers=workers,
+                least_evidence=least_evidence,
+            )
+        elif strict or overlap != "cumulative" or least_evidence != LEAST_EVIDENCE:
+            message = (
+                "strict, overlap and least_evidence need runs with their hits, and scores hold none"
+            )
             raise RagaugeError.of("usage", message, hint="give traces on both sides, with gold=")
         else:
             aligned = comparing.align_scores(one, other)

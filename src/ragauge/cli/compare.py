@@ -222,6 +222,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
 def _runs(asked: CommandOptions) -> Iterator[list[StoredRun | Scores]]:
     """The two runs and the repeats of the first, as they are named."""
     from ragauge.cli.named_runs import RunFinder
+    from ragauge.model.scores import Scores
 
     with ExitStack() as stack:
         finder = RunFinder(
@@ -234,6 +235,7 @@ def _runs(asked: CommandOptions) -> Iterator[list[StoredRun | Scores]]:
         runs: list[StoredRun | Scores] = []
         corpora = asked.corpora or (() if asked.config.corpus is None else (asked.config.corpus,))
         corpus = None  # of two versions the first is that of A
+        traced = False
         for number, name in enumerate((asked.a, asked.b, *asked.repeats)):
             if number < 2 and number < len(corpora):
                 corpus = corpora[number]
@@ -243,9 +245,28 @@ def _runs(asked: CommandOptions) -> Iterator[list[StoredRun | Scores]]:
             run = finder.run_in_file(name)
             if run is None and is_file(name):
                 runs.append(_file(stack, name, chunks, corpus, asked))
+                traced |= not isinstance(runs[-1], Scores)
             else:
                 runs.append(finder.source(name) if run is None else run)
+        if not traced:
+            _refuse_options_of_traces(asked)
         yield runs
+
+
+def _refuse_options_of_traces(asked: CommandOptions) -> None:
+    """Raise if an option is for trace files, and there are none: it would change nothing."""
+    given = {
+        "--profile": asked.profile,
+        "--dialect": asked.dialect,
+        "--field": asked.own_fields,
+        "--k": asked.k,
+        "--stage": asked.stage != "last",
+        "--chunks-a": asked.chunks_a,
+        "--chunks-b": asked.chunks_b,
+    }
+    ignored = [name for name, value in given.items() if value]
+    if ignored:
+        raise click.UsageError(f"{', '.join(ignored)}: for trace files; A and B are scored already")
 
 
 def _file(
@@ -374,10 +395,13 @@ def _aligned(
             least_evidence=asked.least_evidence,
         )
         return aligned, compare.describe_run(one), compare.describe_run(other)
-    if asked.strict or asked.overlap != "cumulative" or asked.migration or asked.corpora:
+    from ragauge.scoring.places import LEAST_EVIDENCE
+
+    hits = asked.strict, asked.overlap != "cumulative", asked.migration, asked.corpora
+    if any(hits) or asked.least_evidence != LEAST_EVIDENCE:
         raise click.UsageError(
-            "--strict-chunker-version, --overlap, --map and --corpus need runs with their "
-            "hits: stored runs or trace files, not files of scores"
+            "--strict-chunker-version, --overlap, --map, --corpus and --least-evidence need runs "
+            "with their hits: stored runs or trace files, not files of scores"
         )
     aligned = compare.align_scores(one, other)
     if asked.fail_on:

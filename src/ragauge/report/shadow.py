@@ -129,6 +129,10 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "delta": rounded(delta.delta),
         "n": delta.n,
         "interval": rounded_pair(delta.interval),
+        "band": rounded_pair(delta.band),
+        "band_interval": rounded_pair(delta.band_interval),
+        "live_band": rounded_pair(delta.a_band),
+        "shadow_band": rounded_pair(delta.b_band),
         "p": None if delta.p is None else float(f"{delta.p:.4g}"),
         "better": delta.better,
         "reason": delta.reason,
@@ -213,7 +217,7 @@ def table_text(
 
 
 def _too_few(part: ShadowSlice) -> str:
-    return "" if part.deltas else ": too few for a value"
+    return "" if part.deltas else ": no value, by too few questions or unknown places"
 
 
 def _gates(report: ShadowReport) -> Any:
@@ -239,10 +243,10 @@ def _cells(delta: Delta) -> tuple[str, ...]:
     return (
         f"{plain(metric_label(delta.metric))}{' ↓' if delta.better == 'lower' else ''}"
         f"{f' {sentences.LOST}' if delta.lost else ''}",
-        phrases.number(delta.a),
-        phrases.number(delta.b),
-        phrases.signed_number(delta.delta),
-        sentences.bounds(delta.interval),
+        sentences.side(delta.a, delta.a_band),
+        sentences.side(delta.b, delta.b_band),
+        sentences.change(delta),
+        sentences.bounds(delta.interval or delta.band_interval),
         str(delta.n),
     )
 

@@ -22,12 +22,13 @@ from ragauge.gates.judge import Tolerance, judge
 from ragauge.metrics.columns import Ints
 from ragauge.metrics.metric import Tally
 from ragauge.model.agreement import By
+from ragauge.model.comparison import Delta
 from ragauge.model.diagnosis import DiagnosisFinding
 from ragauge.model.embedder import Embedding
 from ragauge.model.payloads import UNREADABLE, thaw, trace_of
 from ragauge.model.phrases import count
 from ragauge.model.run import RunRecord, Store
-from ragauge.model.scores import Scores
+from ragauge.model.scores import PLACE_UNKNOWN, Scores
 from ragauge.model.semantic import Bands
 from ragauge.model.shadow import FailedGate, ShadowReport, ShadowSlice
 from ragauge.model.verdict import Gate, GateResult, VerdictBlock, Waiver
@@ -62,6 +63,10 @@ OF_ANSWERS = ("answer.", "citation.", "refusal.")
 _AGAIN = (
     "Ask the live index again until nothing is missing (`ragauge run --resume RUN --retry-errors` "
     "goes on with a stored run), then judge again."
+)
+_PIN = (
+    "Write down where in the chunks the evidence stands: `ragauge gold pin --narrow`, then judge "
+    "again."
 )
 _OTHERWISE = "Look at these questions in both runs: `ragauge compare LIVE SHADOW` lists them."
 
@@ -249,7 +254,7 @@ def judge_shadow(
         match=comparison.match,
         rungs=comparison.rungs,
         deltas=comparison.deltas,
-        types=_by_type(aligned, names, types, rules.min_n),
+        types=_by_type(aligned, _known(comparison.deltas), types, rules.min_n),
         agreement=agree(slot_contents(live), slot_contents(shadow), by),
         failed=_failed(verdict.gates, scores, aligned, rules.limit),
         kinds=comparison.kinds,
@@ -335,6 +340,11 @@ def _is_same_chunking(shadow: MeasuredRun, live: MeasuredRun) -> bool:
     return shadow.hits.is_same_chunking(live.hits)
 
 
+def _known(deltas: Sequence[Delta]) -> list[str]:
+    """The metrics that do not depend on places that gold does not say."""
+    return [delta.metric for delta in deltas if delta.a_band is None and delta.b_band is None]
+
+
 def _by_type(
     aligned: align.Aligned, names: Sequence[str], types: Mapping[str, Ints], min_n: int | None
 ) -> dict[str, ShadowSlice]:
@@ -384,6 +394,9 @@ def _failed(
             continue
         if result.code in GAPS:
             failed.append(FailedGate(gate=result, step=_AGAIN, worst=()))
+            continue
+        if result.code == PLACE_UNKNOWN:
+            failed.append(FailedGate(gate=result, step=_PIN, worst=()))
             continue
         name = _judged_by(result.gate, scores)
         is_drop = result.gate.is_drop
