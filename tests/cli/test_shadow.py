@@ -469,22 +469,28 @@ def test_workers_change_nothing(runs: Folder) -> None:
 
 
 def test_places_that_gold_does_not_say_are_bands_here_too(folder: Folder) -> None:
-    """Half of the chunk is found: recall lies between 0 and 1, in no slice is it a number."""
-    folder.write("gold.jsonl", CHUNKED_GOLD)
+    """Of two chunks half is found: recall lies between 1/3 and 1, and is no number in a slice."""
+    folder.write("gold.jsonl", [{**row, "type": "text"} for row in CHUNKED_GOLD])
     folder.write("live.jsonl", rechunked("a", "v1", 0))
     rows = [
-        {**row, "topk": [{**row["topk"][0], "offsets": [start, start + 50]}]}
+        {**row, "topk": [{**row["topk"][0], "offsets": [start, start + size]}]}
         for row in rechunked("b", "v2", 0)
         for start in [row["topk"][0]["offsets"][0]]
+        for size in [50 if start else 100]
     ]
     folder.write("shadow.jsonl", rows)
     files = ("--live", "live.jsonl", "--shadow", "shadow.jsonl", "--gold", "gold.jsonl")
     code, document = judged(folder, *files, "--min-n", "1")
     assert code == 4
     delta = document["deltas"]["retrieval.recall@5"]
-    assert (delta["shadow"], delta["shadow_band"], delta["band"]) == (None, [0, 1], [-1, 0])
-    parts = document["by_type"].values()
-    assert parts and all("retrieval.recall@5" not in part["deltas"] for part in parts)
+    assert (delta["shadow"], delta["shadow_band"], delta["band"]) == (
+        None,
+        [0.3333, 1],
+        [-0.6667, 0],
+    )
+    (part,) = document["by_type"].values()
+    assert part["n"] == 3
+    assert "retrieval.recall@5" not in part["deltas"]
     assert any("gold pin --narrow" in failed["step"] for failed in document["failed"])
     text = folder.run("shadow", *files, "--format", "md").out
-    assert "-1.0000 … +0.0000" in text
+    assert "-0.6667 … +0.0000" in text
