@@ -74,15 +74,16 @@ def judge_against(
     refuse_unusable(waivers, gates)
     verdicts = []
     levels = [gate for gate in gates if not gate.is_drop]
-    for baseline, judged in [(None, levels), *((each, each.gates(gates)) for each in baselines)]:
-        if not judged:
-            continue
+    groups = [(None, levels), *((each, each.gates(gates)) for each in baselines)]
+    groups = [(baseline, judged) for baseline, judged in groups if judged]
+    for baseline, judged in groups:
         verdict = judge(
             scores,
             judged,
             waivers=[waiver for waiver in waivers if any(map(waiver.covers, judged))],
             baseline=None if baseline is None else baseline.scores,
             beside=None if baseline is None else baseline.beside,
+            alone=len(groups) == 1,  # ΔS that decides nothing leaves it to gates on a drop
             **options,
         )
         run_id = None if baseline is None else baseline.run_id
