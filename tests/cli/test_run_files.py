@@ -253,6 +253,31 @@ def test_the_best_run_is_chosen_for_each_metric(
     assert mrr["value"] == 0.5
 
 
+def test_the_best_run_of_a_slice_is_chosen_by_the_slice(
+    base: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten questions of each type. The later run is better of all, and worse of the tables."""
+    base.write(
+        "gold.jsonl",
+        [{**row, "type": "table" if at < 10 else "text"} for at, row in enumerate(gold())],
+    )
+    worse_tables = traces("v1", lost=2)  # 18 of 20, of tables 8 of 10
+    worse_texts = [  # 15 of 20, of tables 10 of 10
+        {**row, "hits": [{"id": "x"}]} if at >= 15 else row for at, row in enumerate(traces("v1"))
+    ]
+    for day, (name, rows) in enumerate([("early", worse_texts), ("late", worse_tables)], 1):
+        save(base, monkeypatch, name, rows, day=day)
+        keep(base, name)
+    base.write(
+        "gates.toml",
+        '[gates]\n"retrieval.recall@5" = { max_drop = 0.1, policy = "point", slice = "type=table" }\n',
+    )
+    done = score(base, worse_tables, "--baseline", "best-of:2:kept", "-o", "scores.json")
+    (gate,) = json.loads(Path("scores.json").read_text())["verdict"]["gates"]
+    assert "against early: 1.0000 in the baseline, 0.8000 now" in gate["reason"]
+    assert (gate["value"], gate["n"], done.exit_code) == (0.2, 10, 1)
+
+
 def test_without_a_kept_run_there_is_no_verdict_but_for_the_first(base: Folder) -> None:
     """--allow-no-baseline is for a folder that keeps nothing at all, and for no other."""
     done = score(base, traces("v1"), *ALL_THREE)

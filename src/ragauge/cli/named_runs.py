@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ragauge.gates.baselines import GateBaseline
     from ragauge.model.run import RunRecord, Store
     from ragauge.model.scores import Scores
-    from ragauge.model.verdict import Gate
+    from ragauge.model.verdict import Gate, GateKey
     from ragauge.store.run_files import RunFile
 
 
@@ -225,24 +225,24 @@ def gate_baselines(
         aligned = align(source, run)
         return GateBaseline(scores=aligned.a, beside=aligned.b, run_id=run_id)
 
-    metrics = list(dict.fromkeys(gate.metric for gate in gates if gate.is_drop))
+    drops = [gate for gate in gates if gate.is_drop]
     several = len(named) > 1 or any(baseline.candidates for baseline in named)
     baselines = []
-    for baseline in named if metrics else ():
+    for baseline in named if drops else ():
         label = baseline.label if several else None
         if baseline.source is not None:
             baselines.append(replace(beside(baseline.source), label=label))
             continue
-        best = best_runs(baseline.candidates, scores, metrics)
-        by_run: dict[tuple[int, int], list[str]] = {}
+        best = best_runs(baseline.candidates, scores, drops)
+        by_run: dict[tuple[int, int], list[GateKey]] = {}
         newest = len(baseline.candidates) - 1
-        for metric in metrics:
-            chosen = best.get(metric)  # without one the newest run says what cannot be compared
+        for gate in drops:
+            chosen = best.get(gate.key)  # without one the newest run says what cannot be compared
             place = newest if chosen is None else baseline.candidates.index(chosen.run)
             count = 1 if chosen is None else chosen.chosen_from
-            by_run.setdefault((place, count), []).append(metric)
-        for (place, count), names in by_run.items():
+            by_run.setdefault((place, count), []).append(gate.key)
+        for (place, count), keys in by_run.items():
             chosen_run = beside(baseline.candidates[place])
-            only = frozenset(names)
-            baselines.append(replace(chosen_run, label=label, metrics=only, chosen_from=count))
+            only = frozenset(keys)
+            baselines.append(replace(chosen_run, label=label, keys=only, chosen_from=count))
     return baselines

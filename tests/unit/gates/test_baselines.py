@@ -88,12 +88,10 @@ def test_gates_on_levels_are_judged_once_and_keep_their_order(runs: dict[int, Sc
     assert verdict.status == "pass"
 
 
-def test_a_baseline_for_some_metrics_is_asked_for_those_alone(runs: dict[int, Scores]) -> None:
+def test_a_baseline_for_some_gates_is_asked_for_those_alone(runs: dict[int, Scores]) -> None:
     both = gates(**{"retrieval.mrr@5": {"max_drop": 0.06, "policy": "point"}})
     baselines = [
-        GateBaseline(
-            scores=runs[0], label="best", metrics=frozenset({"retrieval.mrr@5"}), chosen_from=3
-        ),
+        GateBaseline(scores=runs[0], label="best", keys=frozenset({both[1].key}), chosen_from=3),
         GateBaseline(scores=runs[1], label="latest"),
     ]
     verdict = judge_against(runs[2], both, baselines, source_rules=False)
