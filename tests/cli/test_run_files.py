@@ -278,6 +278,31 @@ def test_the_best_run_of_a_slice_is_chosen_by_the_slice(
     assert (gate["value"], gate["n"], done.exit_code) == (0.2, 10, 1)
 
 
+def test_the_self_test_tries_gates_against_every_baseline(
+    base: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest run is as this one; four questions differ from the pinned one, and move alone."""
+    keep(base, "base")
+    save(base, monkeypatch, "later", traces("v1", lost=4), day=2)
+    keep(base, "later")
+    base.write("gates.toml", GATES + '"retrieval.hit@5" = ">= 0.5"\n')
+    tested = base.run(
+        "gate", "later.jsonl.gz", "--gates", "gates.toml", "--self-test", *ALL_THREE,
+        "--format", "json",
+    )  # fmt: skip
+    assert tested.exit_code == 0, tested.err
+    gates = json.loads(tested.out)["gates"]
+    assert [(gate["metric"], gate["against"]) for gate in gates] == [
+        ("retrieval.recall@5", "latest"), ("retrieval.recall@5", "pinned"),
+        ("retrieval.recall@5", "best-of:3"), ("retrieval.hit@5", None),
+    ]  # fmt: skip
+    latest, pinned, best, level = (gate["flips"] for gate in gates)
+    assert latest == 0.0
+    assert level < 0.01  # 0.8 of 20 questions, against 0.5
+    assert pinned == 5 / 16  # more of four go down than up: (1 + 4) of 16
+    assert best > pinned
+
+
 def test_without_a_kept_run_there_is_no_verdict_but_for_the_first(base: Folder) -> None:
     """--allow-no-baseline is for a folder that keeps nothing at all, and for no other."""
     done = score(base, traces("v1"), *ALL_THREE)
