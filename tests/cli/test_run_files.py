@@ -384,3 +384,36 @@ def test_a_run_of_other_questions_is_not_the_best(
     assert done.exit_code == 0, done.out + done.err
     (gate,) = json.loads(Path("scores.json").read_text())["verdict"]["gates"]
     assert "against second" in gate["reason"]
+
+
+def test_a_diagnosis_reads_run_files_and_folders(
+    base: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four questions lost their evidence since: the same, whatever the runs are named by."""
+    keep(base, "base")
+    save(base, monkeypatch, "later", traces("v1", lost=4), day=2)
+    said = []
+    for baseline in ("base.jsonl.gz", "latest:kept", "pinned:kept"):
+        done = base.run("diagnose", "later.jsonl.gz", "--baseline", baseline, "--format", "json")
+        assert done.exit_code == 0, done.err
+        said.append(json.loads(done.out))
+    assert said[0]["findings"]
+    assert said[0] == said[1] == said[2]
+    files = base.run("diagnose", "gold.jsonl", "later.trace.jsonl", "--baseline", "base.jsonl.gz")
+    assert files.exit_code == 0, files.err
+    assert "against base" in files.out
+
+
+def test_a_diagnosis_reads_the_field_names_of_the_project(base: Folder) -> None:
+    base.write(
+        "own.jsonl",
+        [{"qid": row["qid"], "sources": row["hits"]} for row in traces("v1")],
+    )
+    plain = base.run(
+        "diagnose", "gold.jsonl", "base.trace.jsonl", "--profile", "all", "--format", "json"
+    )
+    base.write("ragauge.toml", '[fields]\nhits = "sources"\n')
+    done = base.run("diagnose", "gold.jsonl", "own.jsonl", "--profile", "all", "--format", "json")
+    assert done.exit_code == 0, done.err
+    own, native = (json.loads(found.out) for found in (done, plain))
+    assert [each["id"] for each in own["findings"]] == [each["id"] for each in native["findings"]]

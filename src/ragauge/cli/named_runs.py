@@ -41,6 +41,14 @@ class NamedBaseline(NamedTuple):
         return bool(self.candidates) or isinstance(self.source, StoredRun)
 
 
+def names_run(text: str) -> bool:
+    """Whether a name is of a run, stored or in a file, and not of another kind of file."""
+    from ragauge.store.run_files import read_run_file
+
+    in_folder = parse_baseline_name(text).kind != "run"
+    return in_folder or not is_file(text) or read_run_file(text) is not None
+
+
 class RunFinder:
     """Finds runs by name; what it opens is closed with the stack, and read once."""
 
@@ -74,16 +82,19 @@ class RunFinder:
 
     def source(self, text: str) -> StoredRun | Scores:
         """The run of a name, or the scores in a file."""
-        from ragauge.compare.common_gold import StoredRun
         from ragauge.model import scores_document
+
+        if names_run(text):
+            return self.run(text)
+        return scores_document.load_scores(text)
+
+    def run(self, text: str) -> StoredRun:
+        """The run of a name that `names_run` knows for one."""
+        from ragauge.compare.common_gold import StoredRun
         from ragauge.store.runs import find_run
 
         run = self.run_in_file(text)
-        if run is not None:
-            return run
-        if is_file(text):
-            return scores_document.load_scores(text)
-        return StoredRun(self.store, find_run(self.store, text, suite=self.suite))
+        return run or StoredRun(self.store, find_run(self.store, text, suite=self.suite))
 
     def run_in_file(self, text: str) -> StoredRun | None:
         """The run that a run file holds, named as one or by its folder; None for any other name."""
