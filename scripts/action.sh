@@ -181,6 +181,7 @@ gh_quiet() { # file for its output, arguments of gh api
 
 check_inputs() { # before anything runs: what is wrong with the workflow
   local hyphened='^[0-9A-Za-z.]+(-[0-9A-Za-z.]+)*$'
+  local worse='^(regression|loss)(:[0-9]{1,9}|:[0-9]{1,2}([.][0-9]{1,6})?%)?$' # as `compare` reads it
   is_true annotations "${INPUT_ANNOTATIONS:-}" || true
   is_true summary "${INPUT_SUMMARY:-}" || true
   is_true comment "${INPUT_COMMENT:-}" || true
@@ -199,11 +200,11 @@ check_inputs() { # before anything runs: what is wrong with the workflow
   [[ ${INPUT_COMMENT_NAME:-ragauge} =~ $hyphened ]] ||
     fail "comment-name takes letters, digits, dots and single hyphens"
   [[ ${INPUT_PULL_REQUEST:-1} =~ ^[1-9][0-9]*$ ]] || fail "pull-request must be a number"
-  case "${INPUT_FAIL_ON:-}" in
-    "") ;;
-    regression | loss) [[ -n ${INPUT_BASELINE:-}${INPUT_RUNS_BRANCH:-} ]] || fail "fail-on needs a baseline to compare with" ;;
-    *) fail "fail-on must be regression or loss" ;;
-  esac
+  if [[ -n ${INPUT_FAIL_ON:-} ]]; then
+    [[ $INPUT_FAIL_ON =~ $worse ]] ||
+      fail "fail-on must be regression or loss, with :2 for two questions or :1% for a share of them"
+    [[ -n ${INPUT_BASELINE:-}${INPUT_RUNS_BRANCH:-} ]] || fail "fail-on needs a baseline to compare with"
+  fi
 }
 
 # What runs of the main branch are kept in their branch, and where. Without the branch there never was

@@ -27,6 +27,7 @@ from ragauge.errors import RagaugeError
 from ragauge.formats import load
 from ragauge.gates import judge as gating
 from ragauge.gates import parse
+from ragauge.gates.baselines import GateBaseline, judge_against
 from ragauge.model import phrases, scores_document
 from ragauge.model.embedder import Embedding
 from ragauge.model.gold import GoldItem, GoldSet
@@ -55,7 +56,7 @@ class Scored(Struct, frozen=True, kw_only=True):
     config: Config
     profile: Profile
     scores: Scores
-    baseline: Scores | None = None
+    baselines: tuple[GateBaseline, ...] = ()
 
     @property
     def gates(self) -> list[Gate]:
@@ -64,15 +65,15 @@ class Scored(Struct, frozen=True, kw_only=True):
 
     def judged(self, gates: Sequence[Gate], waivers: Sequence[Waiver] = ()) -> Verdict:
         """The verdict by some gates."""
-        return gating.judge(
+        return judge_against(
             self.scores,
             gates,
+            self.baselines,
             source_rules=self.profile.follows_source,
             whole_grid=self.profile.join.grid == "complete",
             tolerance=self.settings.tolerance,
             waivers=waivers,
             today=date.today() if waivers else None,
-            baseline=self.baseline,
             bands=self.config.bands,
         )
 
@@ -116,10 +117,7 @@ class Scorer:
                     hint=f'write @pytest.mark.ragauge({name}="FILE"), give --ragauge-{name} FILE, '
                     f"or set `{name}` in {FILE_NAME}",
                 )
-        baseline = settings.baseline
-        if baseline is None:  # tests read files of scores only
-            names = [name for name in config.baselines if Path(name).is_file()]
-            baseline = next((name for name in names if read_run_file(name) is None), None)
+        baselines = _baselines(settings, config)
         chosen = {
             name: value
             for name in ("citation_mode", "relevance_level", "ignore_case", "min_n")
@@ -151,7 +149,7 @@ class Scorer:
             chunks=settings.chunks or config.chunks,
             corpus=settings.corpus or config.corpus,
             options=replace(config.options, **chosen),
-            hashes=baseline is not None,
+            hashes=bool(baselines),
             embed=embed,
             bands=config.bands,
             fields=config.field_maps,
@@ -162,7 +160,7 @@ class Scorer:
             config=config,
             profile=registry.profile(scores.profile),
             scores=scores,
-            baseline=None if baseline is None else scores_document.load_scores(baseline),
+            baselines=baselines,
         )
 
     def _config(self, settings: MarkerSettings) -> Config:
@@ -176,6 +174,26 @@ class Scorer:
     def shortened(self, text: str) -> str:
         """A text in which files of the project are named from its root."""
         return text.replace(f"{self.root}{os.sep}", "")
+
+
+def _baselines(settings: MarkerSettings, config: Config) -> tuple[GateBaseline, ...]:
+    """What drops are judged against: the file of the test, else all that ragauge.toml names.
+
+    Tests read files of scores only. Against any other name nothing can be judged, and no gate on a
+    drop passes by leaving it out.
+    """
+    names = config.baselines if settings.baseline is None else (settings.baseline,)
+    baselines = []
+    for name in names:
+        is_scores = Path(name).is_file() and read_run_file(name) is None
+        if is_scores or settings.baseline is not None:
+            scores, label = scores_document.load_scores(name), Path(name).name
+        else:
+            scores, label = None, f"{Path(name).name} (tests read files of scores only)"
+        baselines.append(GateBaseline(scores=scores, label=label))
+    if len(baselines) == 1 and baselines[0].scores is not None:
+        return (replace(baselines[0], label=None),)
+    return tuple(baselines)
 
 
 def _gates(

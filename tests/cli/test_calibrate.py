@@ -485,6 +485,22 @@ def test_gates_that_cannot_tell_are_not_judged_and_named_at_the_end(
     last = " ".join(left.out.split("\n\n")[-1].split())
     assert last.startswith("eligible for canary (not judged: ΔS median, ΔS p90: ΔS of plane does")
     assert "AUC 0.5" in last
+    scored = folder.run(
+        "score", "gold.jsonl", "trace.jsonl", "--embed", "plane", "--allow-no-baseline",
+        "-o", "junit:gates.xml", "--format", "github",
+    )  # fmt: skip
+    assert scored.exit_code == 0
+    assert "::notice title=ragauge gate ΔS median%3A not judged::" in scored.out
+    xml = (folder.path / "gates.xml").read_text("utf-8")
+    assert "not-judged: ΔS median: " in xml
+    assert "verdict: not-judged" in xml
+    assert "waived: ΔS median" not in xml
+    table = folder.run(
+        "score", "gold.jsonl", "trace.jsonl", "--embed", "plane", "--allow-no-baseline"
+    )
+    risks = table.out.partition("how often the gates decide wrongly")[2].partition("\n\n")[0]
+    assert "coverage" in risks
+    assert "ΔS" not in risks
     required = folder.run(*SHADOW, "--require-delta-s")
     assert required.exit_code == 4
     assert "cannot be judged" in required.out

@@ -253,6 +253,56 @@ def test_the_best_run_is_chosen_for_each_metric(
     assert mrr["value"] == 0.5
 
 
+def test_the_best_run_of_a_slice_is_chosen_by_the_slice(
+    base: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten questions of each type. The later run is better of all, and worse of the tables."""
+    base.write(
+        "gold.jsonl",
+        [{**row, "type": "table" if at < 10 else "text"} for at, row in enumerate(gold())],
+    )
+    worse_tables = traces("v1", lost=2)  # 18 of 20, of tables 8 of 10
+    worse_texts = [  # 15 of 20, of tables 10 of 10
+        {**row, "hits": [{"id": "x"}]} if at >= 15 else row for at, row in enumerate(traces("v1"))
+    ]
+    for day, (name, rows) in enumerate([("early", worse_texts), ("late", worse_tables)], 1):
+        save(base, monkeypatch, name, rows, day=day)
+        keep(base, name)
+    base.write(
+        "gates.toml",
+        '[gates]\n"retrieval.recall@5" = { max_drop = 0.1, policy = "point", slice = "type=table" }\n',
+    )
+    done = score(base, worse_tables, "--baseline", "best-of:2:kept", "-o", "scores.json")
+    (gate,) = json.loads(Path("scores.json").read_text())["verdict"]["gates"]
+    assert "against early: 1.0000 in the baseline, 0.8000 now" in gate["reason"]
+    assert (gate["value"], gate["n"], done.exit_code) == (0.2, 10, 1)
+
+
+def test_the_self_test_tries_gates_against_every_baseline(
+    base: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest run is as this one; four questions differ from the pinned one, and move alone."""
+    keep(base, "base")
+    save(base, monkeypatch, "later", traces("v1", lost=4), day=2)
+    keep(base, "later")
+    base.write("gates.toml", GATES + '"retrieval.hit@5" = ">= 0.5"\n')
+    tested = base.run(
+        "gate", "later.jsonl.gz", "--gates", "gates.toml", "--self-test", *ALL_THREE,
+        "--format", "json",
+    )  # fmt: skip
+    assert tested.exit_code == 0, tested.err
+    gates = json.loads(tested.out)["gates"]
+    assert [(gate["metric"], gate["against"]) for gate in gates] == [
+        ("retrieval.recall@5", "latest"), ("retrieval.recall@5", "pinned"),
+        ("retrieval.recall@5", "best-of:3"), ("retrieval.hit@5", None),
+    ]  # fmt: skip
+    latest, pinned, best, level = (gate["flips"] for gate in gates)
+    assert latest == 0.0
+    assert level < 0.01  # 0.8 of 20 questions, against 0.5
+    assert pinned == 5 / 16  # more of four go down than up: (1 + 4) of 16
+    assert best > pinned
+
+
 def test_without_a_kept_run_there_is_no_verdict_but_for_the_first(base: Folder) -> None:
     """--allow-no-baseline is for a folder that keeps nothing at all, and for no other."""
     done = score(base, traces("v1"), *ALL_THREE)
@@ -334,3 +384,36 @@ def test_a_run_of_other_questions_is_not_the_best(
     assert done.exit_code == 0, done.out + done.err
     (gate,) = json.loads(Path("scores.json").read_text())["verdict"]["gates"]
     assert "against second" in gate["reason"]
+
+
+def test_a_diagnosis_reads_run_files_and_folders(
+    base: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four questions lost their evidence since: the same, whatever the runs are named by."""
+    keep(base, "base")
+    save(base, monkeypatch, "later", traces("v1", lost=4), day=2)
+    said = []
+    for baseline in ("base.jsonl.gz", "latest:kept", "pinned:kept"):
+        done = base.run("diagnose", "later.jsonl.gz", "--baseline", baseline, "--format", "json")
+        assert done.exit_code == 0, done.err
+        said.append(json.loads(done.out))
+    assert said[0]["findings"]
+    assert said[0] == said[1] == said[2]
+    files = base.run("diagnose", "gold.jsonl", "later.trace.jsonl", "--baseline", "base.jsonl.gz")
+    assert files.exit_code == 0, files.err
+    assert "against base" in files.out
+
+
+def test_a_diagnosis_reads_the_field_names_of_the_project(base: Folder) -> None:
+    base.write(
+        "own.jsonl",
+        [{"qid": row["qid"], "sources": row["hits"]} for row in traces("v1")],
+    )
+    plain = base.run(
+        "diagnose", "gold.jsonl", "base.trace.jsonl", "--profile", "all", "--format", "json"
+    )
+    base.write("ragauge.toml", '[fields]\nhits = "sources"\n')
+    done = base.run("diagnose", "gold.jsonl", "own.jsonl", "--profile", "all", "--format", "json")
+    assert done.exit_code == 0, done.err
+    own, native = (json.loads(found.out) for found in (done, plain))
+    assert [each["id"] for each in own["findings"]] == [each["id"] for each in native["findings"]]

@@ -494,3 +494,21 @@ def test_places_that_gold_does_not_say_are_bands_here_too(folder: Folder) -> Non
     assert any("gold pin --narrow" in failed["step"] for failed in document["failed"])
     text = folder.run("shadow", *files, "--format", "md").out
     assert "-0.6667 … +0.0000" in text
+
+
+def test_a_waiver_is_not_revived_by_a_day_before_the_stored_runs(runs: Folder) -> None:
+    """The runs are of January 2026; the waiver ended in 2025."""
+    runs.write(
+        "ragauge.toml",
+        """\
+[[waivers]]
+gate = "retrieval.recall@5"
+reason = "known"
+expires = "2025-01-31"
+""",
+    )
+    sides = "--live", "live", "--shadow", "worse"
+    found = runs.run("shadow", *sides, "--as-of", "2025-01-01")
+    assert found.exit_code == 2
+    assert "waivers are not judged by a day before it" in found.err
+    assert runs.run("shadow", *sides, "--as-of", "2026-01-04").exit_code == 1

@@ -305,6 +305,9 @@ def test_a_regression_may_fail_the_job(runner: Runner) -> None:
     assert runner.run(**inputs).code == 0
     done = runner.run(**inputs, fail_on="regression", comment="true")
     assert (done.code, done.outputs["verdict"]) == (1, "fail"), done.log
+    # One question of three: as many as are allowed, or a share of them.
+    for tolerance, code in (("1", 0), ("0", 1), ("34%", 0), ("33.3%", 1)):
+        assert runner.run(**inputs, fail_on=f"regression:{tolerance}").code == code
 
 
 HEADLINE = "FAIL: 1 regression (fail-on)"
@@ -658,7 +661,22 @@ def test_rows_of_others_command_nothing(runner: Runner) -> None:
         ({"working_directory": "nowhere"}, "working-directory"),
         ({"fail_on": "regression"}, "fail-on needs a baseline"),
         ({"fail_on": "regresion", "baseline": "b.json"}, "fail-on must be regression or loss"),
-        ({"fail_on": "loss ", "baseline": "b.json"}, "fail-on must be regression or loss"),
+        *(
+            ({"fail_on": text, "baseline": "b.json"}, "fail-on must be regression or loss")
+            for text in (
+                "loss ",
+                "regression:",
+                "regression:-1",
+                "regression:2 --gold=x",
+                "loss:1.5",
+                "regression:100%",
+                "regression:1%%",
+                "regression:2\n--allow-missing",
+                "regression:2$(id)",
+                "regression,loss",
+                "x\nregression:2",
+            )
+        ),
     ],
 )
 def test_a_workflow_that_is_wrong_is_told_at_once(

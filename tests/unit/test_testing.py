@@ -124,6 +124,32 @@ def test_a_drop_is_judged_against_a_file_of_scores(judge: Judge) -> None:
     judge.run("right.jsonl", gates=drop, allow_no_baseline=True).assert_gates()
 
 
+def test_a_drop_is_judged_against_every_baseline_of_the_configuration(judge: Judge) -> None:
+    for name in ("right", "wrong"):
+        judge.folder.run("score", "gold.jsonl", f"{name}.jsonl", "--full", "-o", f"{name}.json")
+    drop = {"fall": {"metric": "refusal.under", "max_drop": 0.5, "min_n": 1}}
+    configured = 'baseline = ["wrong.json", "right.json"]\n[gates]\nprecision=0\nchr=0\nunder=1\n'
+    judge.folder.write("ragauge.toml", configured)
+    with pytest.raises(AssertionError, match="FAIL: fall vs right.json"):
+        judge.run(gates=drop).assert_gates()
+    judge.run(gates=drop, baseline="wrong.json").assert_gates()
+    judge.run().assert_gates()  # without a gate on a drop they are not asked
+
+
+def test_a_baseline_that_tests_do_not_read_is_not_left_out(judge: Judge) -> None:
+    """Against the file of scores nothing fell; what the best of the last runs says is not known."""
+    judge.folder.run("score", "gold.jsonl", "wrong.jsonl", "--full", "-o", "wrong.json")
+    drop = {"fall": {"metric": "refusal.under", "max_drop": 0.5, "min_n": 1}}
+    configured = (
+        'baseline = ["wrong.json", "best-of:9:kept"]\n[gates]\nprecision=0\nchr=0\nunder=1\n'
+    )
+    judge.folder.write("ragauge.toml", configured)
+    with pytest.raises(AssertionError, match="NOT EVALUABLE") as refused:
+        judge.run(gates=drop).assert_gates()
+    assert "kept (tests read files of scores only)" in str(refused.value)
+    judge.run(gates=drop, allow_no_baseline=True).assert_gates()
+
+
 def test_what_the_profile_does_not_measure_is_measured_when_it_is_asked_for(
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +17,8 @@ from ragauge.cli.options import (
     screen,
     whole_number,
 )
-from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION, is_file
+from ragauge.cli.named_runs import RunFinder, names_run
+from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION
 from ragauge.cli.streams import print_text
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--baseline",
     metavar="RUN|TRACE",
-    help="Rank causes by what rose against a stored run, or against another trace file.",
+    help="Rank causes by what rose against a stored run, a run file, or another trace file.",
 )
 @options(EMBED_OPTIONS)
 @options([STORE_OPTION, CONFIG_OPTION])
@@ -43,23 +45,23 @@ if TYPE_CHECKING:
 def COMMAND(**values: Any) -> int:  # noqa: N802
     """Say what is likely to be wrong with a run, with the numbers that say so.
 
-    RUN is a stored run (id, tag, `baseline`, `latest`); with GOLD and TRACE two files are read.
-    With --baseline causes are ranked by what rose against it: a stored run, or a trace file that
-    is scored with the same gold.
+    RUN is a stored run (id, tag, `baseline`, `latest`) or a file of --save-run; with GOLD and TRACE
+    two files are read. With --baseline causes are ranked by what rose against it: such a run, or a
+    trace file that is scored with the same gold.
     """
     from ragauge.diagnose.diagnose import diagnosis_of
     from ragauge.report import diagnosis as texts
 
     asked = CommandOptions(**values)
-    if asked.trace is None and is_file(asked.run):
+    if asked.trace is None and not names_run(asked.run):
         raise click.UsageError("give a stored run, or a gold set and its traces")
-    if asked.trace is None and asked.baseline is not None and is_file(asked.baseline):
+    if asked.trace is None and asked.baseline is not None and not names_run(asked.baseline):
         raise click.UsageError("--baseline: a trace file needs GOLD and TRACE beside it")
     measured = _stored(asked, asked.run) if asked.trace is None else _files(asked, asked.trace)
     baseline = None
     if asked.baseline is not None:
-        of_file = is_file(asked.baseline)
-        baseline = (_files if of_file else _stored)(asked, asked.baseline)
+        of_run = names_run(asked.baseline)
+        baseline = (_stored if of_run else _files)(asked, asked.baseline)
     diagnosis = diagnosis_of(measured, limit=asked.limit, baseline=baseline)
     if asked.format_name == "json":
         text = texts.json_text(diagnosis)
@@ -73,17 +75,26 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
 
 def _stored(asked: CommandOptions, name: str) -> MeasuredRun:
     from ragauge.diagnose.diagnose import measured_run
-    from ragauge.store import runs as run_store
 
     config = asked.config
     for_files = ("dialect", "chunks", "corpus", "embed")
     stray = [f"--{option}" for option in for_files if getattr(asked, option) is not None]
     if stray and asked.trace is None:
         raise click.UsageError(f"{', '.join(stray)}: only for files")
-    with asked.store() as store:
-        run = run_store.find_run(store, name, suite=config.suite or "default")
+    with ExitStack() as stack:
+        finder = RunFinder(
+            stack,
+            config,
+            open_store=lambda: stack.enter_context(asked.store()),
+            suite=config.suite or "default",
+        )
+        run = finder.run(name)
         return measured_run(
-            store, run, profile=asked.profile, workers=asked.workers, bands=config.bands
+            run.store,
+            run.record,
+            profile=asked.profile,
+            workers=asked.workers,
+            bands=config.bands,
         )
 
 
@@ -98,9 +109,11 @@ def _files(asked: CommandOptions, trace: str) -> MeasuredRun:
         dialect=asked.configured("dialect") or "auto",
         k=config.k or None,
         refusal_patterns=config.refusal.patterns,
-        chunks=asked.chunks,
-        corpus=asked.corpus,
+        chunks=asked.configured("chunks"),
+        corpus=asked.configured("corpus"),
         options=config.options,
+        fields=asked.field_maps,
+        ignore_fields=config.ignored_fields,
         workers=asked.workers,
         embed=embedding(asked.embed, asked.embed_cache, None, config),
         bands=config.bands,

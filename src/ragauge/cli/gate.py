@@ -56,7 +56,6 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
     from ragauge import registry
     from ragauge.cli.named_runs import RunFinder, gate_baselines
     from ragauge.compare.common_gold import StoredRun
-    from ragauge.gates import baselines as gating
     from ragauge.model.baseline_name import parse_baseline_name
     from ragauge.store import runs as run_store
 
@@ -88,8 +87,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
             compared = source if isinstance(source, StoredRun) else None
             baselines = gate_baselines(named, scores, compared, judged_by)
         if asked.self_test:
-            first = baselines[0] if baselines else gating.GateBaseline(scores=None)
-            return _self_test(first.beside or scores, judged_by, first.scores, asked)
+            return _self_test(scores, judged_by, baselines, asked)
         return conclude(
             scores,
             plain,
@@ -108,7 +106,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
 
 
 def _self_test(
-    scores: Scores, gates: Sequence[Gate], baseline: Scores | None, asked: CommandOptions
+    scores: Scores, gates: Sequence[Gate], baselines: Sequence[GateBaseline], asked: CommandOptions
 ) -> int:
     """Print how often each gate would flip, and say so in the exit code where it cannot be told."""
     from ragauge import registry
@@ -119,8 +117,27 @@ def _self_test(
         raise click.UsageError("--self-test prints a table or JSON: --format table or json, no -o")
     if not scores.measured:
         return int(ExitCode.NOTHING_MEASURED)
-    whole = registry.profile(scores.profile).join.grid == "complete"
-    tests = self_test(scores, gates, baseline=baseline, whole_grid=whole, tolerance=asked.tolerance)
+    # Gates on a level are tried on the run itself, those on a drop against each baseline.
+    groups: list[tuple[Scores, Gate, Scores | None]] = [
+        (scores, gate, None) for gate in gates if not (gate.is_drop and baselines)
+    ]
+    for baseline in baselines:
+        run = baseline.beside or scores
+        groups += [(run, gate, baseline.scores) for gate in baseline.gates(gates)]
+    order = [gate.key for gate in gates]
+    groups.sort(key=lambda group: order.index(group[1].key))
+    tests = [
+        test
+        for run, gate, before in groups
+        for test in self_test(
+            run,
+            [gate],
+            baseline=before,
+            whole_grid=registry.profile(scores.profile).join.grid == "complete",
+            tolerance=asked.tolerance,
+            bands=asked.config.bands,
+        )
+    ]
     if asked.format_name == "json":
         print_json(_document(tests))
     else:
@@ -143,6 +160,7 @@ def _document(tests: Sequence[SelfTest]) -> dict[str, Any]:
             "reason": test.reason,
             "policy": test.gate.policy,
             "slice": test.gate.part,
+            "against": test.gate.against,
             "advice": test.advice,
         }
         for test in tests

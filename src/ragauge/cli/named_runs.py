@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ragauge.gates.baselines import GateBaseline
     from ragauge.model.run import RunRecord, Store
     from ragauge.model.scores import Scores
-    from ragauge.model.verdict import Gate
+    from ragauge.model.verdict import Gate, GateKey
     from ragauge.store.run_files import RunFile
 
 
@@ -39,6 +39,14 @@ class NamedBaseline(NamedTuple):
         from ragauge.compare.common_gold import StoredRun
 
         return bool(self.candidates) or isinstance(self.source, StoredRun)
+
+
+def names_run(text: str) -> bool:
+    """Whether a name is of a run, stored or in a file, and not of another kind of file."""
+    from ragauge.store.run_files import read_run_file
+
+    in_folder = parse_baseline_name(text).kind != "run"
+    return in_folder or not is_file(text) or read_run_file(text) is not None
 
 
 class RunFinder:
@@ -74,16 +82,19 @@ class RunFinder:
 
     def source(self, text: str) -> StoredRun | Scores:
         """The run of a name, or the scores in a file."""
-        from ragauge.compare.common_gold import StoredRun
         from ragauge.model import scores_document
+
+        if names_run(text):
+            return self.run(text)
+        return scores_document.load_scores(text)
+
+    def run(self, text: str) -> StoredRun:
+        """The run of a name that `names_run` knows for one."""
+        from ragauge.compare.common_gold import StoredRun
         from ragauge.store.runs import find_run
 
         run = self.run_in_file(text)
-        if run is not None:
-            return run
-        if is_file(text):
-            return scores_document.load_scores(text)
-        return StoredRun(self.store, find_run(self.store, text, suite=self.suite))
+        return run or StoredRun(self.store, find_run(self.store, text, suite=self.suite))
 
     def run_in_file(self, text: str) -> StoredRun | None:
         """The run that a run file holds, named as one or by its folder; None for any other name."""
@@ -225,24 +236,24 @@ def gate_baselines(
         aligned = align(source, run)
         return GateBaseline(scores=aligned.a, beside=aligned.b, run_id=run_id)
 
-    metrics = list(dict.fromkeys(gate.metric for gate in gates if gate.is_drop))
+    drops = [gate for gate in gates if gate.is_drop]
     several = len(named) > 1 or any(baseline.candidates for baseline in named)
     baselines = []
-    for baseline in named if metrics else ():
+    for baseline in named if drops else ():
         label = baseline.label if several else None
         if baseline.source is not None:
             baselines.append(replace(beside(baseline.source), label=label))
             continue
-        best = best_runs(baseline.candidates, scores, metrics)
-        by_run: dict[tuple[int, int], list[str]] = {}
+        best = best_runs(baseline.candidates, scores, drops)
+        by_run: dict[tuple[int, int], list[GateKey]] = {}
         newest = len(baseline.candidates) - 1
-        for metric in metrics:
-            chosen = best.get(metric)  # without one the newest run says what cannot be compared
+        for gate in drops:
+            chosen = best.get(gate.key)  # without one the newest run says what cannot be compared
             place = newest if chosen is None else baseline.candidates.index(chosen.run)
             count = 1 if chosen is None else chosen.chosen_from
-            by_run.setdefault((place, count), []).append(metric)
-        for (place, count), names in by_run.items():
+            by_run.setdefault((place, count), []).append(gate.key)
+        for (place, count), keys in by_run.items():
             chosen_run = beside(baseline.candidates[place])
-            only = frozenset(names)
-            baselines.append(replace(chosen_run, label=label, metrics=only, chosen_from=count))
+            only = frozenset(keys)
+            baselines.append(replace(chosen_run, label=label, keys=only, chosen_from=count))
     return baselines

@@ -45,7 +45,9 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         if asked.trace is None:
             run = _stored(stack, asked)
         else:
-            run = asked.scored_file(stack, asked.run, asked.trace)
+            run = asked.scored_file(
+                stack, asked.run, asked.trace, chunks=config.chunks, corpus=config.corpus
+            )
         measured = measured_run(
             run.store,
             run.record,

@@ -285,7 +285,7 @@ def COMMAND(  # noqa: N802
     embedder = embedding(embed, embed_cache, tolerance, config)
     with destination_of(request, config, reports) as destination:
         destination.find_baselines(baseline, allow_none=allow_no_baseline)
-        for_comparison = full or bool(baseline) or destination.stores
+        for_comparison = full or bool(destination.baselines) or destination.stores
         with score.opened_inputs(
             gold,
             trace,

@@ -16,7 +16,7 @@ from ragauge.codes import ExitCode
 from ragauge.gates.judge import judge
 from ragauge.gates.waivers import refuse_unusable
 from ragauge.model.scores import Scores
-from ragauge.model.verdict import ORDER, Gate, GateResult, Verdict, Waiver
+from ragauge.model.verdict import ORDER, Gate, GateKey, GateResult, Verdict, Waiver
 
 
 class GateBaseline(Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class GateBaseline(Struct, frozen=True, kw_only=True):
     beside       the run, where it was aligned with the baseline, else the scores that are judged
     label        what the baseline is called, where there are several
     run_id       the run behind the label
-    metrics      the metrics that it is for; None for all
+    keys         of the gates that it is for; None for all
     chosen_from  of so many runs it was chosen as the best: bounds are wider by that
     """
 
@@ -34,14 +34,14 @@ class GateBaseline(Struct, frozen=True, kw_only=True):
     beside: Scores | None = None
     label: str | None = None
     run_id: str | None = None
-    metrics: Set[str] | None = None
+    keys: Set[GateKey] | None = None
     chosen_from: int = 1
 
     def gates(self, gates: Sequence[Gate]) -> list[Gate]:
         """Those of the gates on a drop that are judged against this baseline."""
         drops = [gate for gate in gates if gate.is_drop]
-        if self.metrics is not None:
-            drops = [gate for gate in drops if gate.metric in self.metrics]
+        if self.keys is not None:
+            drops = [gate for gate in drops if gate.key in self.keys]
         if self.label is None:
             return drops
         return [
@@ -74,15 +74,16 @@ def judge_against(
     refuse_unusable(waivers, gates)
     verdicts = []
     levels = [gate for gate in gates if not gate.is_drop]
-    for baseline, judged in [(None, levels), *((each, each.gates(gates)) for each in baselines)]:
-        if not judged:
-            continue
+    groups = [(None, levels), *((each, each.gates(gates)) for each in baselines)]
+    groups = [(baseline, judged) for baseline, judged in groups if judged]
+    for baseline, judged in groups:
         verdict = judge(
             scores,
             judged,
             waivers=[waiver for waiver in waivers if any(map(waiver.covers, judged))],
             baseline=None if baseline is None else baseline.scores,
             beside=None if baseline is None else baseline.beside,
+            alone=len(groups) == 1,  # ΔS that decides nothing leaves it to gates on a drop
             **options,
         )
         run_id = None if baseline is None else baseline.run_id

@@ -26,7 +26,7 @@ from ragauge.stats.error_rates import (
     questions_worth,
     unchanged_passes_from,
 )
-from ragauge.stats.intervals import Z95, quantile_ranks
+from ragauge.stats.intervals import TAIL, Z95, quantile_ranks
 
 
 def level_gate_chances(judged: GateResult, metric_id: str, scores: Scores) -> GateChances | None:
@@ -83,11 +83,15 @@ def drop_gate_chances(judged: GateResult, noise: DropNoise | None) -> GateChance
     low, high = registry.metrics()[gate.metric.partition("@")[0]].range
     width = high - low
     most = gate.threshold / width
-    unchanged = drop_chances(noise, 0.0, most, gate.policy)
+    best = gate.chosen_from
+    unchanged = drop_chances(noise, 0.0, most, gate.policy, chosen_from=best)
     at_worse = None
     if judged.detectable is not None:
-        at_worse = drop_chances(noise, judged.detectable / width, most, gate.policy)
-    perfect = unchanged_passes_from(most) if gate.policy == "confident-pass" else None
+        worse = judged.detectable / width
+        at_worse = drop_chances(noise, worse, most, gate.policy, chosen_from=best)
+    perfect = None
+    if gate.policy == "confident-pass":
+        perfect = unchanged_passes_from(most, tail=TAIL / best)
     return _described(unchanged, judged.detectable, at_worse, perfect)
 
 

@@ -28,6 +28,9 @@ def with_damage(result: GateResult, scores: Scores, baseline: Scores | None) -> 
     values, metric = scores.per_question, _measured_by(result, scores)
     if result.status != "fail" or values is None or metric is None:
         return result
+    part = result.gate.part
+    if part is not None and values.in_slice(part) is None:
+        return result  # nobody knows which questions are in it
     if not result.gate.is_drop:
         return replace(result, damage=_below_best(result, metric, values))
     if baseline is None or baseline.per_question is None:

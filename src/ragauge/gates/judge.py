@@ -78,6 +78,7 @@ def judge(
     beside: Scores | None = None,
     fail_on_review: bool = False,
     bands: Mapping[str, Bands] = {},
+    alone: bool = True,
 ) -> Verdict:
     """Judge scores by gates. Pure: the same scores and gates give the same verdict.
 
@@ -90,7 +91,8 @@ def judge(
     errored traces count as answers. `whole_grid`: slots that are missing block the verdict.
     `fail_on_review`: what a person should look at exits as a gate that failed.
     `bands` are those of embedders by their ids, for gates on a zone of ΔS; without them those hold
-    that the scores were made with.
+    that the scores were made with. `alone`: no other gates decide of the run, so that one with
+    nothing but gates that are not judged is not evaluable.
     """
     refuse_unusable(waivers, gates)
     results = []
@@ -139,12 +141,13 @@ def judge(
         key=ORDER.index,
         default="pass",
     )
-    if worst == "not-judged":
+    if worst == "not-judged" and alone:
         why = "; ".join(dict.fromkeys(result.reason or "" for result in results))
         blocks.append(VerdictBlock("unjudged-delta-s", f"no gate is left to decide: {why}"))
     if blocks:
         worst = "not-evaluable"
     codes = {
+        "not-judged": ExitCode.PASS,
         "pass": ExitCode.PASS,
         "review": ExitCode.GATE_FAILED if fail_on_review else ExitCode.PASS,
         "fail": ExitCode.GATE_FAILED,

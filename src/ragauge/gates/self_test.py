@@ -8,7 +8,7 @@ machine and for any order of the questions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -22,8 +22,10 @@ from ragauge.metrics.columns import Floats, Ints, totals
 from ragauge.metrics.metric import SHARES, Better
 from ragauge.model.phrases import percent
 from ragauge.model.scores import PerQuestion, Scores
+from ragauge.model.semantic import Bands
 from ragauge.model.verdict import Gate, GateChances, GateResult, Status
 from ragauge.stats import exact_sums, resampling
+from ragauge.stats.error_rates import chance_against_best
 from ragauge.stats.intervals import quantile
 from ragauge.stats.resampling import Draws, flip, in_blocks, sum_bits, weigh, weighted_sums
 
@@ -85,6 +87,7 @@ def self_test(
     whole_grid: bool = False,
     tolerance: Tolerance = Tolerance(),  # noqa: B008  (frozen)
     resamples: int = resampling.RESAMPLES,
+    bands: Mapping[str, Bands] = {},
 ) -> tuple[SelfTest, ...]:
     """Try each gate on systems that are the same as the run, and count how often it flips.
 
@@ -94,7 +97,8 @@ def self_test(
     resamples of the run are compared. Under the interval policy the bound that decides is taken
     to be as far from the value in every trial as it is in the run: what is drawn moves the value,
     while the width belongs to the number of questions and their spread. A baseline with gaps is
-    tried as it is judged: not at all, or with `tolerance` without them.
+    tried as it is judged: not at all, or with `tolerance` without them. A baseline that is the best
+    of some runs was lucky: the share is then that of a run against the best of so many equal ones.
     """
     if resamples < 1:
         raise ValueError(f"at least one resample is needed, got {resamples}")
@@ -105,6 +109,7 @@ def self_test(
         whole_grid=whole_grid,
         tolerance=tolerance,
         baseline=baseline,
+        bands=bands,
     )
     tests = []
     for judged in verdict.gates:
@@ -118,6 +123,7 @@ def self_test(
                 whole_grid=whole_grid,
                 tolerance=tolerance,
                 baseline=baseline,
+                bands=bands,
             ).gates
             test = replace(test, advice=_advice(judged, other))
         tests.append(test)
@@ -176,9 +182,13 @@ def _test_gate(
         name = gate.instead
     trouble = _trouble(scores, gate, name)
     paired = gate.is_drop and baseline is not None
+    n, flips, method = judged.n, None, "not tried"
+    if judged.status == "not-judged":
+        return SelfTest(
+            gate=gate, n=n, flips=None, status=judged.status, method=method, reason=judged.reason
+        )
     if trouble is None and judged.status == "not-evaluable" and (paired or not gate.is_drop):
         trouble = judged.reason
-    n, flips, method = judged.n, None, "not tried"
     unkept = trouble or _taken_over_rows(scores, gate, name)
     if unkept is not None and judged.chances is not None:
         # Without the values of its questions: from n and the interval, as the report has it.
@@ -190,11 +200,14 @@ def _test_gate(
         assert scores.per_question is not None
         if paired:
             assert baseline is not None
-            now, before = _both(scores, baseline, name)
+            now, before = _both(scores, baseline, name, gate.part)
             n = len(now.values)
             flips, method = _exchanged(gate, judged, now, before, _share(name), resamples)
+            if gate.chosen_from > 1:
+                flips = chance_against_best(flips, gate.chosen_from)
+                method += f"; against the best of {gate.chosen_from} equal runs"
         else:
-            sample = _sample(scores.per_question, name)
+            sample = _sample(scores.per_question, name, gate.part)
             n = len(sample.values)
             trouble = _too_few(gate, name, sample) or _taken_over_rows(scores, gate, name)
             if trouble is None and gate.is_drop:
@@ -208,14 +221,14 @@ def _test_gate(
 
 def _trouble(scores: Scores, gate: Gate, name: str) -> str | None:
     """Why a gate cannot be tried, whatever the values are."""
-    if gate.part is not None:
-        return f"which questions are in {gate.part} is not kept in scores"
     if name not in scores.metrics:
         return f"{name} is not in these scores"
     if scores.per_question is None:
         return "no values of questions in these scores: save them with --full"
     if name not in scores.per_question.metrics:
         return f"{name} is not made of values of questions"
+    if gate.part is not None and scores.per_question.in_slice(gate.part) is None:
+        return f"which questions are in {gate.part} is not kept in scores"
     return None
 
 
@@ -240,14 +253,20 @@ def _taken_over_rows(scores: Scores, gate: Gate, name: str) -> str | None:
     another metric than the gate judges. A drop compares values of questions in any case.
     """
     values = scores.per_question
-    if gate.is_drop or gate.part is not None or values is None or name not in values.metrics:
+    if gate.is_drop or values is None or name not in values.metrics:
         return None
-    sample = _sample(values, name)
+    stored = scores.metrics[name].value
+    if gate.part is not None:
+        dimension, _, value_of_slice = gate.part.partition("=")
+        part = scores.slices.get(dimension, {}).get(value_of_slice)
+        if part is None or name not in part.metrics or values.in_slice(gate.part) is None:
+            return None
+        stored = part.metrics[name].value
+    sample = _sample(values, name, gate.part)
     if not len(sample.values):
         return None
     share = _share(name)
     value = exact_sums.mean(sample.values) if share is None else quantile(sample.values, share)
-    stored = scores.metrics[name].value
     if value is None or stored is None or abs(value - stored) > 1e-9 * max(1.0, abs(stored)):
         return f"{name} is taken over rows here, which values of questions do not make up"
     return None
@@ -260,9 +279,12 @@ def _share(name: str) -> float | None:
 # --- questions in order ---
 
 
-def _sample(of: PerQuestion, name: str) -> _Sample:
-    """The questions that have a value, by id and turn."""
+def _sample(of: PerQuestion, name: str, part: str | None) -> _Sample:
+    """The questions that have a value, by id and turn; of a slice those in it."""
     values = of.of(name)
+    inside = None if part is None else of.in_slice(part)
+    if inside is not None:
+        values = np.where(inside, values, np.nan)
     turns = (-1 if turn is None else turn for turn in of.turns)
     ordered = sorted(zip(of.qids, turns, range(len(of.qids)), strict=True))
     places = np.array([place for _, _, place in ordered], np.int64)
@@ -270,10 +292,13 @@ def _sample(of: PerQuestion, name: str) -> _Sample:
     return _Sample(values[places], conversations_of(of, places))
 
 
-def _both(scores: Scores, baseline: Scores, name: str) -> tuple[_Sample, _Sample]:
+def _both(scores: Scores, baseline: Scores, name: str, part: str | None) -> tuple[_Sample, _Sample]:
     """The questions that the drop is over, by id and turn."""
     pairs = paired_values(name, scores, baseline)
     assert scores.per_question is not None
+    inside = None if part is None else scores.per_question.in_slice(part)
+    if inside is not None:
+        pairs = pairs.only(inside[pairs.mine])
     conversations = conversations_of(scores.per_question, pairs.mine)
     return _Sample(pairs.now, conversations), _Sample(pairs.before, conversations)
 

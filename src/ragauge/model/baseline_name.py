@@ -3,7 +3,7 @@
 NAME              a stored run, or a file
 latest:FOLDER     the newest run that a folder keeps
 pinned:FOLDER     the run that it has pinned
-best-of:N         for each metric the best of the last N runs of the suite in the store
+best-of:N         for each gate the best of the last N runs of the suite in the store
 best-of:N@BRANCH  of those of a branch
 best-of:N:FOLDER  of those that a folder keeps
 """

@@ -20,6 +20,10 @@ ORDER: tuple[Status, ...] = ("not-judged", "pass", "review", "fail", "not-evalua
 """From the least to the worst. What is not judged leaves the verdict to the other gates."""
 
 
+GateKey = tuple[str, bool, str | None]
+"""What a threshold is on: the metric, whether it is a drop, and the slice."""
+
+
 class Gate(Struct, frozen=True, kw_only=True):
     """One threshold on one metric. `given` is the threshold as it was written.
 
@@ -55,7 +59,7 @@ class Gate(Struct, frozen=True, kw_only=True):
         return ">=" if self.better == "higher" and not self.is_drop else "<="
 
     @property
-    def key(self) -> tuple[str, bool, str | None]:
+    def key(self) -> GateKey:
         """What the threshold is on; a later one on the same replaces it.
 
         A gate on an id that was joined with another was in force beside the gates on that one: it

@@ -122,7 +122,8 @@ def delta_estimate(
         return Estimate(interval, None, None if interval is not None else _FEW)
     width = metric.range[1] - metric.range[0]
     sums, sizes = _grouped((b - a) / width, None, groups)
-    change = detectable_drop(sums if sizes is None else sums / sizes, max_drop=max_drop / width)
+    means = sums if sizes is None else sums / sizes
+    change = detectable_drop(means, max_drop=max_drop / width, tail=tail)
     interval = delta_interval(group_sums(sums, sizes), tail=tail)
     return Estimate(interval, change).scaled(0.0, width)
 

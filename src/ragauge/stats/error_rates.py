@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ragauge.stats import exact_sums
 from ragauge.stats.exact_sums import UNIT
-from ragauge.stats.intervals import Z95, score_bounds
+from ragauge.stats.intervals import TAIL, Z95, normal_quantile, score_bounds
 
 Policy = Literal["point", "confident-pass", "confident-fail"]
 """What has to be on the good side of a threshold: the value, its whole interval, or any of it."""
@@ -56,11 +56,11 @@ def perfect_passes_from(threshold: float) -> int | None:
     return max(1, math.ceil(Z95 * Z95 * threshold / (1 - threshold) - 1e-9))
 
 
-def unchanged_passes_from(max_drop: float) -> int | None:
+def unchanged_passes_from(max_drop: float, *, tail: float = TAIL) -> int | None:
     """The fewest questions of which none changed that surely did not drop by more; None if none."""
     if max_drop <= 0:
         return None
-    return max(1, math.ceil(Z95 * math.sqrt(2) / max_drop - 2 - 1e-9))
+    return max(1, math.ceil(normal_quantile(tail) * math.sqrt(2) / max_drop - 2 - 1e-9))
 
 
 # --- levels ---
@@ -162,22 +162,55 @@ def drop_noise(differences: NDArray[np.float64]) -> DropNoise:
     return DropNoise(n, size, min(1.0, (against + 1) / (n + 1)))
 
 
-def drop_chances(noise: DropNoise, true: float, max_drop: float, policy: Policy) -> OutcomeChances:
+def drop_chances(
+    noise: DropNoise, true: float, max_drop: float, policy: Policy, *, chosen_from: int = 1
+) -> OutcomeChances:
     """How a gate on a drop decides where the true drop is known, and questions move as they did.
 
     Questions get better and worse at random, as many as the noise says, and the drop comes on top.
+    A baseline that is the best of some equal runs lets a gate fail more often, by its own luck.
     """
+    z = normal_quantile(TAIL / chosen_from)
+    against_one = _drop_chances(noise, true, max_drop, policy, z)
+    if chosen_from == 1:
+        return against_one
+    fails = chance_against_best(against_one.fails, chosen_from)
+    passes = 1 - chance_against_best(1 - against_one.passes, chosen_from)
+    return OutcomeChances(passes, max(0.0, 1 - passes - fails), fails)
+
+
+def chance_against_best(chance: float, runs: int) -> float:
+    """How often a difference from the best of some equal runs is beyond an edge.
+
+    `chance` is how often one is from any of them. All differences share the run that is judged: two
+    of them have a correlation of ½, as differences of independent runs have. Under the normal
+    curve, with z what the judged run had of luck, the others stay inside in Φ(√2·t + z)^runs.
+    """
+    if runs == 1 or chance < 1e-15 or chance >= 1:
+        return chance
+    edge = math.sqrt(2) * normal_quantile(chance)
+    steps = [step / 40 for step in range(-40 * 8, 40 * 8 + 1)]
+    weights = [math.exp(-z * z / 2) for z in steps]
+    # 1 - Φ^runs, so that small chances keep their digits.
+    beyond = (-math.expm1(runs * math.log1p(-min(_normal(-edge - z), 1 - 1e-16))) for z in steps)
+    products = (weight * share for weight, share in zip(weights, beyond, strict=True))
+    return min(1.0, math.fsum(products) / math.fsum(weights))
+
+
+def _drop_chances(
+    noise: DropNoise, true: float, max_drop: float, policy: Policy, z: float
+) -> OutcomeChances:
     n = noise.n
     better = noise.churn / 2
     worse = min(1.0 - better, better + true / noise.size)
     if n * noise.churn > _MOST_MOVES or n * worse > _MOST_MOVES:
-        return _normal_drops(noise, true, max_drop, policy)
+        return _normal_drops(noise, true, max_drop, policy, z)
     down, up = _counts(n, worse), _counts(n, better)
     chances = np.outer(down[1], up[1])
     sums = noise.size * (down[0][:, None] - up[0][None, :])
     squares = noise.size**2 * (down[0][:, None] + up[0][None, :])
     centre = sums / (n + 2)
-    half = Z95 * np.sqrt(np.maximum(0.0, (squares + 2) / (n + 2) - centre**2) / (n + 2))
+    half = z * np.sqrt(np.maximum(0.0, (squares + 2) / (n + 2) - centre**2) / (n + 2))
     value = sums / n
     beyond = value > max_drop + 1e-12
     if policy == "confident-pass":
@@ -193,11 +226,13 @@ def drop_chances(noise: DropNoise, true: float, max_drop: float, policy: Policy)
     return OutcomeChances(passing, max(0.0, 1 - passing - failing), failing)
 
 
-def normal_chances(true: float, spread: float, threshold: float, policy: Policy) -> OutcomeChances:
+def normal_chances(
+    true: float, spread: float, threshold: float, policy: Policy, *, z: float = Z95
+) -> OutcomeChances:
     """How a gate `>= threshold` decides on a number without ends that is known to this spread."""
     if spread <= 0:
         return OutcomeChances(float(true >= threshold), 0.0, float(true < threshold))
-    half = Z95 * spread
+    half = z * spread
     below, surely_above, surely_below = (
         _normal((edge - true) / spread) for edge in (threshold, threshold + half, threshold - half)
     )
@@ -221,6 +256,8 @@ def _counts(n: int, share: float) -> tuple[NDArray[np.float64], NDArray[np.float
     return np.array(counts, np.float64), np.array(chances)
 
 
-def _normal_drops(noise: DropNoise, true: float, max_drop: float, policy: Policy) -> OutcomeChances:
+def _normal_drops(
+    noise: DropNoise, true: float, max_drop: float, policy: Policy, z: float
+) -> OutcomeChances:
     spread = math.sqrt((noise.churn * noise.size**2 + noise.size * true) / noise.n)
-    return normal_chances(-true, spread, -max_drop, policy)
+    return normal_chances(-true, spread, -max_drop, policy, z=z)

@@ -37,7 +37,7 @@ that is far out, and was not seen yet, can move it anywhere."""
 _ROUNDING = 1e-9  # of a count that is whole but for the last bits
 
 
-def _normal_quantile(tail: float) -> float:
+def normal_quantile(tail: float) -> float:
     """How many standard errors leave so much out on one side."""
     if tail == TAIL:
         return Z95
@@ -167,7 +167,7 @@ def unbounded_interval(
     mean = math.fsum(values.tolist()) / n
     off = values - mean * counts
     error = math.sqrt(math.fsum((off * off).tolist()) * groups / (groups - 1)) / n
-    half = _normal_quantile(tail) * error
+    half = normal_quantile(tail) * error
     return mean - half, mean + half
 
 
@@ -270,7 +270,7 @@ def delta_interval(sums: GroupSums, *, tail: float = TAIL) -> tuple[float, float
     centre = sums.total / UNIT / n
     squares, products = sums.squares / (UNIT * UNIT), sums.products / UNIT
     off = squares - 2 * centre * products + centre * centre * sums.sizes_squared
-    z = _normal_quantile(tail)
+    z = normal_quantile(tail)
     half = z * math.sqrt(max(0.0, off) + 2 * unit * unit * (1 + centre * centre)) / n
     return max(-1.0, centre - half), min(1.0, centre + half)
 

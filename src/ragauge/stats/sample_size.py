@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from ragauge.stats import exact_sums
 from ragauge.stats.exact_sums import UNIT
 from ragauge.stats.intervals import (
+    TAIL,
     Z80,
     Z95,
     GroupSums,
     delta_interval,
+    normal_quantile,
     score_interval,
     wilson_lower,
 )
@@ -77,12 +79,14 @@ def detectable_change(sums: GroupSums, *, higher_is_better: bool) -> float | Non
     return value - wilson_lower(bound, n, Z80)
 
 
-def detectable_drop(differences: NDArray[np.float64], *, max_drop: float = 0.0) -> float | None:
+def detectable_drop(
+    differences: NDArray[np.float64], *, max_drop: float = 0.0, tail: float = TAIL
+) -> float | None:
     """The true drop that four comparisons of five show: the interval wholly beyond `max_drop`.
 
     `differences` are those of the questions, in -1 to 1 and of either sign (for conversations the
     means of each). What moved against the trend is taken for noise that will be there next time.
-    None where no drop would be shown.
+    None where no drop would be shown. `tail` is what the interval leaves out at either end.
     """
     n = len(differences)
     if n == 0:
@@ -91,14 +95,16 @@ def detectable_drop(differences: NDArray[np.float64], *, max_drop: float = 0.0) 
     squares, sizes = exact_sums.sum_of_products(units, units), exact_sums.total(np.abs(units))
     trend = abs(exact_sums.total(units))
     if squares == sizes * UNIT and sizes == trend:  # whole questions, all in one direction
-        return _whole_drops(n, max_drop)
+        return _whole_drops(n, max_drop, tail)
     moved = squares / (sizes * UNIT)  # how far a question moves that moves at all
     noise = max(0.0, (squares / UNIT - moved * trend) / UNIT / n)
+
+    z = normal_quantile(tail)
 
     def excess(drop: float) -> float:
         """How far a drop is beyond the one that is just seen; it rises with the drop."""
         spread = n * (noise + moved * drop)
-        bound = Z95 * math.sqrt(max(0.0, spread + 2 - (n * drop) ** 2 / (n + 2)))
+        bound = z * math.sqrt(max(0.0, spread + 2 - (n * drop) ** 2 / (n + 2)))
         luck = Z80 * math.sqrt(max(0.0, spread - n * drop * drop))
         return n * drop - max_drop * (n + 2) - bound - luck
 
@@ -111,12 +117,13 @@ def detectable_drop(differences: NDArray[np.float64], *, max_drop: float = 0.0) 
     return (low + high) / 2
 
 
-def _whole_drops(n: int, max_drop: float) -> float | None:
+def _whole_drops(n: int, max_drop: float, tail: float) -> float | None:
     """The drop that shows where questions are lost whole and nothing else moves."""
 
     def shows(lost: int) -> bool:
         steps = lost * UNIT
-        upper = delta_interval(GroupSums(n, n, n, n, -steps, steps * UNIT, -steps))[1]
+        sums = GroupSums(n, n, n, n, -steps, steps * UNIT, -steps)
+        upper = delta_interval(sums, tail=tail)[1]
         return upper < -max_drop
 
     if not shows(n):

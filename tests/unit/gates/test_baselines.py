@@ -14,6 +14,7 @@ from ragauge.gates.judge import judge
 from ragauge.gates.parse import parse_table
 from ragauge.model.profile import Profile
 from ragauge.model.scores import Scores
+from ragauge.model.semantic import BandCalibration, Bands
 from ragauge.model.verdict import Gate, Waiver
 from ragauge.registry import profile
 from ragauge.scoring import score
@@ -31,9 +32,10 @@ def scores(tmp_path: Path, lost: int) -> Scores:
         for number in range(QUESTIONS)
     ]  # fmt: skip
     traces = [
-        {"qid": f"Q{number:02}", "hits": [f"c{number}" if number >= lost else "x"]}
+        {"qid": f"Q{number:02}", "hits": [f"c{number}" if number >= lost else "x"],
+         "ΔS": [0.2], "embed_model": "e5"}
         for number in range(QUESTIONS)
-    ]
+    ]  # fmt: skip
     (tmp_path / "gold.jsonl").write_bytes(lines_of(gold))
     (tmp_path / f"trace{lost}.jsonl").write_bytes(lines_of(traces))
     return score.score(
@@ -86,12 +88,10 @@ def test_gates_on_levels_are_judged_once_and_keep_their_order(runs: dict[int, Sc
     assert verdict.status == "pass"
 
 
-def test_a_baseline_for_some_metrics_is_asked_for_those_alone(runs: dict[int, Scores]) -> None:
+def test_a_baseline_for_some_gates_is_asked_for_those_alone(runs: dict[int, Scores]) -> None:
     both = gates(**{"retrieval.mrr@5": {"max_drop": 0.06, "policy": "point"}})
     baselines = [
-        GateBaseline(
-            scores=runs[0], label="best", metrics=frozenset({"retrieval.mrr@5"}), chosen_from=3
-        ),
+        GateBaseline(scores=runs[0], label="best", keys=frozenset({both[1].key}), chosen_from=3),
         GateBaseline(scores=runs[1], label="latest"),
     ]
     verdict = judge_against(runs[2], both, baselines, source_rules=False)
@@ -128,3 +128,22 @@ def test_a_waiver_covers_a_gate_against_every_baseline(runs: dict[int, Scores]) 
     stray = Waiver(gate="retrieval.hit@5", reason="known", expires=date(2030, 1, 1))
     with pytest.raises(RagaugeError, match="no such gate"):
         judge_against(runs[2], gates(), baselines, source_rules=False, waivers=[stray])
+
+
+def test_delta_s_that_decides_nothing_leaves_it_to_gates_on_a_drop(
+    runs: dict[int, Scores],
+) -> None:
+    """As with one baseline: `not-judged` blocks only where no other gate is left."""
+    fit = BandCalibration(
+        auc=0.6, evidence=9, others=9, against="hard negatives", stable=(0, 1), risk=(0, 1),
+        judged=False,
+    )  # fmt: skip
+    bands = {"e5": Bands(calibration=fit)}
+    both = gates(**{"semantic.delta_s_hits": {"zone": "stable"}})
+    one, two = (GateBaseline(scores=runs[0], label=label) for label in ("one", "two"))
+    for baselines in ([GateBaseline(scores=runs[0])], [one, two]):
+        verdict = judge_against(runs[0], both, baselines, source_rules=False, bands=bands)
+        assert (verdict.status, int(verdict.exit_code), verdict.blocks) == ("pass", 0, ())
+        assert [result.status for result in verdict.unjudged] == ["not-judged"]
+    alone = judge_against(runs[0], both[1:], [one, two], source_rules=False, bands=bands)
+    assert (alone.status, int(alone.exit_code)) == ("not-evaluable", 4)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ragauge import gate, score
-from ragauge.model.scores import Scores
+from ragauge.model.scores import Scores, SliceResult
 from ragauge.model.verdict import GateResult
 
 GOLD: list[dict[str, Any]] = [
@@ -27,6 +28,12 @@ def scores(*hits: list[str]) -> Scores:
 
 BEFORE = scores(["p1", "p2"], ["p3"], ["p4", "p5", "p6"], ["z"])
 AFTER = scores(["p2", "z"], ["z"], ["p4", "p5", "z"], ["p8"])
+
+
+_LANGUAGE = {
+    name: SliceResult(n=2, metrics=AFTER.metrics) for name in ("de", "en")
+}  # two questions are too few for a value of their own
+SLICED = replace(AFTER, slices={"language": _LANGUAGE})
 
 
 def judged(table: dict[str, Any], now: Scores = AFTER, before: Scores = BEFORE) -> GateResult:
@@ -92,3 +99,13 @@ def test_a_slice_without_questions_is_not_evaluable() -> None:
     result = judged({"max_drop": 0.02, "slice": "lang=fr"})
     assert (result.status, result.code) == ("not-evaluable", "incomparable")
     assert "language=fr" in (result.reason or "")
+
+
+def test_of_a_slice_whose_questions_are_not_known_none_is_named() -> None:
+    """A file of an older version says what the slice came to, and not which questions are in it."""
+    assert AFTER.per_question is not None
+    old = replace(AFTER, per_question=replace(AFTER.per_question, slices={}))
+    few = {"threshold": 0.9, "slice": "lang=de"}
+    known, unknown = (judged(few, now) for now in (SLICED, replace(old, slices=SLICED.slices)))
+    assert (known.status, [one.query_id for one in known.damage]) == ("fail", ["q2", "q1"])
+    assert (unknown.status, unknown.damage) == ("fail", ())

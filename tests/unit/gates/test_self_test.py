@@ -26,6 +26,7 @@ from ragauge.model.scores import (
 )
 from ragauge.model.verdict import Gate
 from ragauge.stats import resampling
+from ragauge.stats.error_rates import chance_against_best
 from ragauge.stats.intervals import group_sums, score_interval
 from ragauge.stats.resampling import POISSON_FROM
 
@@ -500,6 +501,36 @@ def test_a_slice_is_computed_from_its_interval() -> None:
     assert computed.method.startswith("computed from n and the interval")
     assert drawn.flips is not None
     assert computed.flips == pytest.approx(drawn.flips, abs=0.07)
+
+
+def test_a_slice_is_tried_on_its_own_questions() -> None:
+    """20 tables that change places with the baseline, and 20 texts that never move."""
+    moving, still = [1.0, 0.0] * 10, [1.0] * 20
+    tables = {"type": {"table": list(range(20)), "text": list(range(20, 40))}}
+    now, before = (
+        replace(scores, per_question=replace(scores.per_question, slices=tables))
+        for scores in (scored(moving + still), scored(moving[::-1] + still))
+        if scores.per_question is not None
+    )
+    alone_now, alone_before = scored(moving), scored(moving[::-1])
+    alone = tried(alone_now, gate_of(0.05, drop=True), alone_before)
+    table, text = (
+        tried(now, gate_of(0.05, drop=True, part=f"type={name}"), before)
+        for name in ("table", "text")
+    )
+    assert (table.n, table.flips, table.method) == (20, alone.flips, alone.method)
+    assert (text.n, text.flips) == (20, 0.0)
+    without = tried(now, gate_of(0.05, drop=True, part="type=table"))
+    assert without.flips == tried(alone_now, gate_of(0.05, drop=True)).flips
+
+
+def test_the_best_of_some_runs_lets_a_gate_flip_more_often() -> None:
+    now, before = scored([1.0, 0.0] * 20), scored([0.0, 1.0] * 20)
+    one = tried(now, gate_of(0.05, drop=True), before)
+    best = tried(now, gate_of(0.05, drop=True, chosen_from=5), before)
+    assert one.flips is not None
+    assert best.flips == pytest.approx(chance_against_best(one.flips, 5))
+    assert best.method == f"{one.method}; against the best of 5 equal runs"
 
 
 def test_advice_names_a_policy_that_its_numbers_support() -> None:

@@ -11,6 +11,7 @@ import pytest
 from ragauge.stats.error_rates import (
     DropNoise,
     Policy,
+    chance_against_best,
     drop_chances,
     drop_noise,
     level_chances,
@@ -135,3 +136,30 @@ def test_the_normal_curve_goes_on_where_counting_ends(policy: Policy) -> None:
     one, other = (drop_chances(noise, 0.005, 0.01, policy) for noise in (few, many))
     assert other.fails == pytest.approx(one.fails, abs=0.02)
     assert other.passes == pytest.approx(one.passes, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("against_one", "against_best"),
+    # docs/explanation/drift-and-noise.md: max_drop 0.02, point, the newest and the best of ten.
+    [(0.105, 0.403), (0.288, 0.746), (0.02, 0.111), (0.189, 0.574), (0.034, 0.169)],
+)
+def test_the_best_of_ten_runs_lets_gates_fail_as_often_as_was_simulated(
+    against_one: float, against_best: float
+) -> None:
+    assert chance_against_best(against_one, 10) == pytest.approx(against_best, abs=0.03)
+
+
+@pytest.mark.parametrize("chance", [0.0, 1e-17, 1e-9, 0.01, 0.5, 0.999, 1 - 1e-16, 1.0])
+def test_the_best_of_runs_is_between_one_run_and_all_of_them(chance: float) -> None:
+    assert chance_against_best(chance, 1) == chance
+    for runs in (2, 10, 9999):
+        assert chance <= chance_against_best(chance, runs) <= min(1.0, runs * chance + 1e-12)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_baseline_that_was_chosen_from_some_has_wider_bounds(policy: Policy) -> None:
+    noise = DropNoise(200, 1.0, 0.1)
+    one, ten = (drop_chances(noise, 0.05, 0.02, policy, chosen_from=n) for n in (1, 10))
+    assert ten.passes < one.passes
+    assert (ten.passes + ten.reviews + ten.fails) == pytest.approx(1.0)
+    assert unchanged_passes_from(0.02, tail=0.0025) == 197  # 2.807034·√2 / .02 - 2 = 196.49

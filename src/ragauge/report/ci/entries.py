@@ -19,15 +19,16 @@ from ragauge.report.ci.junit_xml import Case
 from ragauge.report.comparison import sentences
 from ragauge.text import plain
 
-Outcome = Literal["pass", "review", "waived", "fail", "error"]
+Outcome = Literal["pass", "review", "waived", "not-judged", "fail", "error"]
 LEVELS: dict[Outcome, Level] = {
     "fail": "error", "error": "error", "review": "warning", "waived": "notice",
+    "not-judged": "notice",
 }  # fmt: skip
 """How loud an entry is; a gate that passes says nothing."""
 
 
 _OUTCOMES: dict[Status, Outcome] = {
-    "not-judged": "waived", "pass": "pass", "review": "review", "fail": "fail",
+    "not-judged": "not-judged", "pass": "pass", "review": "review", "fail": "fail",
     "not-evaluable": "error",
 }  # fmt: skip
 
@@ -140,7 +141,7 @@ def _or_words(view: ComparisonView) -> str:
 
 
 def gate_cases(verdict: Verdict, group: str) -> tuple[Case, ...]:
-    """The entries as tests: a waived gate and one under review pass, and say so."""
+    """The entries as tests: a gate that is waived, under review or not judged passes, and says so."""
     return tuple(_case(entry, group) for entry in verdict_entries(verdict))
 
 
@@ -148,8 +149,8 @@ def _case(entry: VerdictEntry, group: str) -> Case:
     result = entry.result
     name = entry.name if result is None else f"{entry.name} {phrases.threshold_text(result)}"
     message = f"{entry.name}: {entry.message}"
-    quiet = entry.outcome in ("pass", "review", "waived")
-    notes = [f"{entry.outcome}: {message}"] if entry.outcome in ("review", "waived") else []
+    quiet = entry.outcome not in ("fail", "error")
+    notes = [f"{entry.outcome}: {message}"] if quiet and entry.outcome != "pass" else []
     numbers = [] if result is None else _numbers(entry.outcome, result)
     return Case(
         group=group,
@@ -187,6 +188,7 @@ def gate_annotations(verdict: Verdict, level: Level) -> list[str]:
     for entry in verdict_entries(verdict):
         if LEVELS.get(entry.outcome) == level:
             outcome = "not evaluable" if entry.outcome == "error" else entry.outcome
+            outcome = outcome.replace("-", " ")
             is_gate = entry.result is not None
             title = f" gate {entry.name}: {outcome}" if is_gate else f": {entry.name}"
             lines.append(command(level, entry.message, title=f"ragauge{title}"))

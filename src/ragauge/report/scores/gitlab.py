@@ -19,7 +19,9 @@ _SEVERITIES = {
 }  # fmt: skip
 _NO_FILES = ("--gates", "gates", "invariants")
 """Where else than in a file gates are set: on the command line, and in Python."""
-_GATES = {"fail": "blocker", "error": "blocker", "review": "minor", "waived": "info"}
+_GATES = {
+    "fail": "blocker", "error": "blocker", "review": "minor", "waived": "info", "not-judged": "info",
+}  # fmt: skip
 
 
 def _text(view: View) -> str:
