@@ -127,6 +127,9 @@ ARGUMENTS: dict[str, ArgumentKind] = {
     "ignore_fields": _texts('for example ignore_fields=["session"]'),
     "overlap": _word("cumulative", "single"),
     "strict": _FLAG,
+    "fail_on": _texts('for example fail_on="regression" or fail_on=["regression:2", "loss:1%"]'),
+    "strict_kinds": _FLAG,
+    "accept_open": _FLAG,
     "today": _optional(
         ArgumentKind("a date", "from datetime import date", lambda value: isinstance(value, date))
     ),
@@ -156,7 +159,7 @@ ARGUMENTS: dict[str, ArgumentKind] = {
 }
 """Every argument that has one kind wherever it stands, by its name."""
 
-_SINGLE_TEXTS = ("metrics", "also", "refusal_patterns", "ignore_fields", "tags")
+_SINGLE_TEXTS = ("metrics", "also", "refusal_patterns", "ignore_fields", "tags", "fail_on")
 """Lists of which one entry may be given as it is."""
 
 

@@ -24,6 +24,7 @@ from ragauge.api.results import (
 from ragauge.codes import ExitCode
 from ragauge.compare import align
 from ragauge.compare import compare as comparing
+from ragauge.compare import fail_on as failing
 from ragauge.compare.common_gold import StoredRun
 from ragauge.config import load_gates
 from ragauge.errors import RagaugeError
@@ -207,6 +208,9 @@ def compare(
     names: tuple[str, str] | None = None,
     overlap: align.Overlap = "cumulative",
     strict: bool = False,
+    fail_on: str | Sequence[str] = (),
+    strict_kinds: bool = False,
+    accept_open: bool = False,
     chunks_a: PathLike | None = None,
     chunks_b: PathLike | None = None,
     workers: int | None = None,
@@ -217,9 +221,16 @@ def compare(
     Each is the scores of `score`, a file of saved scores, or traces with their `gold` set: a path,
     rows, a frame. Of traces, expected items are recognised by chunk id, span, quote or document,
     whatever the chunking; scores are compared as they are. `gates` may be on drops (`max_drop`)
-    only. `names` are what the runs are called. Traces take the other options of `score`, and what
-    `gate` lets pass is let pass here, too: `allow_missing=True`.
+    only. `fail_on` makes `exit_code` 1 where questions lost something: "regression", "loss", or
+    with how many may: "regression:2", "regression:1%". `strict_kinds` counts questions that are
+    mixed, and `accept_open` judges without those of which nobody can tell. `names` are what the
+    runs are called. Traces take the other options of `score`, and what `gate` lets pass is let pass
+    here, too: `allow_missing=True`.
     """
+    limits = [failing.FailOn.parse(text) for text in dict.fromkeys(fail_on)]
+    if strict_kinds and not limits:
+        message = "strict_kinds is about fail_on, which is not given"
+        raise RagaugeError.of("usage", message, hint='for example fail_on="regression"')
     allowed = {f"allow_{name}": name for name in Tolerance.__struct_fields__}
     lenient = {allowed[name]: options.pop(name) for name in allowed.keys() & options.keys()}
     tolerance = Tolerance(**lenient)
@@ -236,6 +247,8 @@ def compare(
             raise RagaugeError.of("usage", message, hint="give traces on both sides, with gold=")
         else:
             aligned = comparing.align_scores(one, other)
+            if limits:
+                failing.refuse_without_ranks(aligned)
         drops, verdict = _judged_drops(aligned, asked, tolerance)
         blocks = comparing.comparison_blocks(aligned, tolerance)
         if blocks:
@@ -252,8 +265,19 @@ def compare(
             gated=[gate.metric for gate in drops],
             config=(config_a, config_b),
             verdict=verdict,
+            tolerance=failing.recall_tolerance(limits),
         )
-    return comparison_result(comparison)
+    return comparison_result(
+        comparison,
+        fail_on=failing.check_kinds(comparison, aligned, limits, strict=strict_kinds),
+        undecided=failing.why_undecided(
+            comparison,
+            limits,
+            aligned.field_notes,
+            allow_missing=tolerance.missing,
+            accept_open=accept_open,
+        ),
+    )
 
 
 def _names(a: object, b: object, names: object) -> tuple[str, str]:

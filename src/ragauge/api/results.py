@@ -22,12 +22,13 @@ from ragauge.files.atomic_write import atomic_file
 from ragauge.files.open import PathLike
 from ragauge.files.table_writer import TableColumn
 from ragauge.model import phrases
-from ragauge.model.comparison import Comparison, ComparisonView, Delta
+from ragauge.model.comparison import Comparison, ComparisonView, Delta, KindCheck
 from ragauge.model.profile import Profile
 from ragauge.model.report import ReportFormat, View
 from ragauge.model.scores import MetricResult, Scores
 from ragauge.model.scores_document import to_document, verdict_document
 from ragauge.model.verdict import GateResult, Verdict
+from ragauge.report.ci.entries import decision
 from ragauge.report.question_columns import compared_columns, question_columns
 
 if TYPE_CHECKING:
@@ -280,7 +281,14 @@ class VerdictResult(Verdict, frozen=True, kw_only=True):
 
 
 class ComparisonResult(Comparison, frozen=True, kw_only=True):
-    """A comparison as `ragauge.compare` returns it: a mapping from metrics to their differences."""
+    """A comparison as `ragauge.compare` returns it: a mapping from metrics to their differences.
+
+    `fail_on` is what was counted of the kinds of questions that may not be, and `undecided` says
+    why that cannot be told.
+    """
+
+    fail_on: tuple[KindCheck, ...] = ()
+    undecided: str | None = None
 
     def _ids(self) -> dict[str, Delta]:
         return {delta.metric: delta for delta in self.deltas}
@@ -305,14 +313,16 @@ class ComparisonResult(Comparison, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         kinds = ", ".join(f"{count} {kind}" for kind, count in self.kinds.items() if count)
         named = f"{self.run_a.name} → {self.run_b.name}"
-        return f"<ComparisonResult: {named}, {phrases.count(self.counted, 'question')}: {kinds}>"
+        questions = phrases.count(self.counted, "question")
+        decided = f"; {decision(self._view())}" if self.fail_on else ""
+        return f"<ComparisonResult: {named}, {questions}: {kinds}{decided}>"
 
     def _view(self) -> ComparisonView:
-        return ComparisonView(comparison=self)
+        return ComparisonView(comparison=self, fail_on=self.fail_on, undecided=self.undecided)
 
     @property
     def exit_code(self) -> ExitCode:
-        """What `ragauge compare` would end with: gates on drops, and runs that mean nothing."""
+        """What `ragauge compare` would end with: gates on drops, `fail_on`, no meaning at all."""
         return self._view().exit_code
 
     def to_dict(self) -> dict[str, Any]:
@@ -343,7 +353,7 @@ class ComparisonResult(Comparison, frozen=True, kw_only=True):
     def _repr_html_(self) -> str:
         from ragauge.report.html.notebook import comparison_summary
 
-        return comparison_summary(self)
+        return comparison_summary(self._view())
 
 
 S = TypeVar("S", bound=Struct)
@@ -364,9 +374,9 @@ def verdict_result(verdict: Verdict, scores: Scores) -> VerdictResult:
     return _promoted(VerdictResult, verdict, scores=score_result(scores))
 
 
-def comparison_result(comparison: Comparison) -> ComparisonResult:
-    """A comparison with the methods for Python."""
-    return _promoted(ComparisonResult, comparison)
+def comparison_result(comparison: Comparison, **more: Any) -> ComparisonResult:
+    """A comparison with the methods for Python, and what was decided of its questions."""
+    return _promoted(ComparisonResult, comparison, **more)
 
 
 def _score_reports() -> dict[str, Any]:
