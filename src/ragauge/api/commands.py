@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeGuard
 
 from ragauge import registry
 from ragauge.api.arguments import checked, described, is_gates, refuse_no_rows
+from ragauge.api.kept_inputs import KeptInputs
 from ragauge.api.results import (
     ComparisonResult,
     ScoreResult,
@@ -47,22 +48,35 @@ Gates = str | os.PathLike[str] | Mapping[str, Any] | Sequence[str] | Sequence[Ga
 """Gates: text, a table, a file of them, several texts, or values."""
 
 
-def _with_methods(function: Callable[P, Scores]) -> Callable[P, ScoreResult]:
-    """A function whose scores have the methods for Python."""
-    checking = checked(function)
-
-    @wraps(function)
-    def scored(*args: P.args, **kwargs: P.kwargs) -> ScoreResult:
-        if "gates" in kwargs and not callable(kwargs["gates"]):
-            kwargs["gates"] = _gate_maker(kwargs["gates"])
-        return score_result(checking(*args, **kwargs))
-
-    scored.__annotations__ = {**function.__annotations__, "return": "ScoreResult"}
-    return scored
+_score = checked(scoring.score)
+_keep_run = checked(run_store.keep_run)
 
 
-score = _with_methods(scoring.score)
-keep_run = _with_methods(run_store.keep_run)
+@wraps(scoring.score)
+def score(gold: Gold, traces: Traces, **options: Any) -> ScoreResult:
+    """Score traces against gold; the result keeps both, for pages that show hits."""
+    _own_gates(options)
+    gold, traces = rereadable(gold), rereadable(traces)
+    kept = KeptInputs(gold, traces, **options)
+    return score_result(_score(gold, traces, **options), kept)
+
+
+@wraps(run_store.keep_run)
+def keep_run(*args: Any, **options: Any) -> ScoreResult:
+    """Score traces, and store the run."""
+    _own_gates(options)
+    return score_result(_keep_run(*args, **options))
+
+
+for _function in (score, keep_run):
+    _function.__annotations__ = {**_function.__annotations__, "return": "ScoreResult"}
+
+
+def _own_gates(options: dict[str, Any]) -> None:
+    if "gates" in options and not callable(options["gates"]):
+        options["gates"] = _gate_maker(options["gates"])
+
+
 load_gold = checked(load.load_gold)
 load_traces = checked(load.load_traces)
 opened_store = checked(run_store.opened_store)
@@ -171,7 +185,8 @@ def _scores(
     elif gold is not None:
         refuse_no_rows("traces", given)
         rows: tuple[Any, Any] = rereadable(gold), rereadable(given)
-        return scoring.score(*rows, gates=gates or (), **options)
+        options = {**options, "gates": gates or ()}
+        return score_result(scoring.score(*rows, **options), KeptInputs(*rows, **options))
     else:
         raise RagaugeError.of(
             "usage",

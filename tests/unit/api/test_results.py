@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import ragauge
@@ -398,3 +399,34 @@ def test_the_package_compare_is_also_the_function() -> None:
     assert ragauge.compare(TRACES, TRACES, gold=GOLD).exit_code == 0
     assert compare is ragauge.compare
     assert list(inspect.signature(compare).parameters)[:3] == ["a", "b", "gold"]
+
+
+def test_a_page_shows_the_hits_of_what_was_scored(folder: Folder) -> None:
+    """The page of Python is that of the command, from rows, from files, and under gates."""
+    gold = folder.write("gold.jsonl", GOLD).name
+    trace = folder.write("trace.jsonl", BAD).name
+    folder.run("score", gold, trace, "--full", "-o", "cli.html")
+    by_command = Path("cli.html").read_text("utf-8")
+    scores = score(gold, trace)
+    assert scores.to_html() == by_command
+    scores.save("api.html")
+    assert Path("api.html").read_text("utf-8") == by_command
+    in_memory = score(GOLD, BAD)
+    assert in_memory.to_html() == score(iter(GOLD), iter(BAD)).to_html()
+    assert in_memory.to_html() != msgspec.structs.replace(in_memory, kept=None).to_html()
+    judged = gate(BAD, gold=GOLD)
+    assert judged.to_html() != gate(msgspec.structs.replace(in_memory, kept=None)).to_html()
+    assert score(GOLD, BAD) == score(GOLD, list(BAD)) != score(GOLD, TRACES)
+
+
+def test_a_page_shows_no_hits_of_rows_that_have_changed(folder: Folder) -> None:
+    gold, rows = folder.write("gold.jsonl", GOLD), [dict(row) for row in TRACES]
+    trace = folder.write("trace.jsonl", TRACES)
+    in_memory, in_files = score(GOLD, rows), score(gold, trace)
+    bare = msgspec.structs.replace(in_memory, kept=None).to_html()
+    assert in_memory.to_html() != bare
+    rows[0]["retrieved_ids"] = ["zz"]
+    rows[0]["answer_json"] = {"claim": "Yes.", "citations": ["zz"]}
+    trace.unlink()
+    assert in_memory.to_html() == bare
+    assert in_files.to_html() == msgspec.structs.replace(in_files, kept=None).to_html()
