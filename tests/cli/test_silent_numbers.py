@@ -269,6 +269,31 @@ def test_metrics_without_evidence_need_no_match(folder: Folder) -> None:
     assert (outcome.exit_code, "ids-never-match" in outcome.err) == (0, False)
 
 
+def test_hits_that_are_named_otherwise_than_citations_are_told(folder: Folder) -> None:
+    """recall 0.0000 beside citations that are all right says that ids differ, not that all miss."""
+    gold = [
+        {
+            "qid": f"Q{n}",
+            "question": f"Topic {n}?",
+            "answerable": True,
+            "gold_citations": [f"d#{n}"],
+        }
+        for n in range(4)
+    ]
+    cited = [
+        {"qid": f"Q{n}", "retrieved_ids": [f"uuid-{n}", f"uuid-{n}b"],
+         "answer_json": {"claim": "Yes.", "citations": [f"d#{n}"]}}
+        for n in range(4)
+    ]  # fmt: skip
+    said = "what is cited is named as in the gold set, and no hit is (hits such as `uuid-0`"
+    for options in (("--profile", "all"), ("--metrics", "recall@5,citation.hit_rate")):
+        assert said in scored(folder, gold, cited, *options).err
+    # Not where retrieval is not measured, nor where it only missed: Q1 has the evidence of Q0.
+    assert said not in scored(folder, gold, cited, "--metrics", "citation.hit_rate").err
+    missed = [cited[0], {**cited[1], "retrieved_ids": ["d#0"]}, *cited[2:]]
+    assert said not in scored(folder, gold, missed, "--profile", "all").err
+
+
 def test_documents_that_never_match_are_not_evaluable(folder: Folder) -> None:
     gold = [{"qid": f"Q{n}", "relevant_docs": [f"{n}.md"]} for n in range(5)]
     traces = [{"qid": f"Q{n}", "hits": [{"id": f"c{n}", "doc": f"kb-{n}"}]} for n in range(5)]

@@ -96,6 +96,7 @@ ARGUMENTS: dict[str, ArgumentKind] = {
     "intervals": _FLAG,
     "count_repeats": _FLAG,
     "hashes": _FLAG,
+    "note_rows": _FLAG,
     "chunks": _PATH,
     "chunks_a": _PATH,
     "chunks_b": _PATH,
@@ -127,6 +128,9 @@ ARGUMENTS: dict[str, ArgumentKind] = {
     "ignore_fields": _texts('for example ignore_fields=["session"]'),
     "overlap": _word("cumulative", "single"),
     "strict": _FLAG,
+    "fail_on": _texts('for example fail_on="regression" or fail_on=["regression:2", "loss:1%"]'),
+    "strict_kinds": _FLAG,
+    "accept_open": _FLAG,
     "today": _optional(
         ArgumentKind("a date", "from datetime import date", lambda value: isinstance(value, date))
     ),
@@ -156,7 +160,7 @@ ARGUMENTS: dict[str, ArgumentKind] = {
 }
 """Every argument that has one kind wherever it stands, by its name."""
 
-_SINGLE_TEXTS = ("metrics", "also", "refusal_patterns", "ignore_fields", "tags")
+_SINGLE_TEXTS = ("metrics", "also", "refusal_patterns", "ignore_fields", "tags", "fail_on")
 """Lists of which one entry may be given as it is."""
 
 
@@ -199,6 +203,10 @@ def _checked(name: str, value: Any) -> Any:
 
 def refuse_no_rows(name: str, value: object) -> None:
     """Refuse one row where several are wanted, and rows that are none: nothing can come of them."""
+    if isinstance(value, Mapping) and type(value).__module__.partition(".")[0] == "datasets":
+        splits = ", ".join(map(str, value)) or "none"
+        message = f"{name} must be one data set, got the splits of one: {splits}"
+        raise RagaugeError.of("usage", message, hint='choose one, as in dataset["test"]')
     if isinstance(value, Mapping):
         message = f"{name} must be a path or rows, got: one dict"
         raise RagaugeError.of("usage", message, hint="put it into a list of dicts: [{...}]")

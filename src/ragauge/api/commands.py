@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import date
 from functools import wraps
@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeGuard
 
 from ragauge import registry
 from ragauge.api.arguments import checked, described, is_gates, refuse_no_rows
+from ragauge.api.kept_inputs import KeptInputs
 from ragauge.api.results import (
     ComparisonResult,
     ScoreResult,
@@ -24,6 +25,7 @@ from ragauge.api.results import (
 from ragauge.codes import ExitCode
 from ragauge.compare import align
 from ragauge.compare import compare as comparing
+from ragauge.compare import fail_on as failing
 from ragauge.compare.common_gold import StoredRun
 from ragauge.config import load_gates
 from ragauge.errors import RagaugeError
@@ -47,22 +49,35 @@ Gates = str | os.PathLike[str] | Mapping[str, Any] | Sequence[str] | Sequence[Ga
 """Gates: text, a table, a file of them, several texts, or values."""
 
 
-def _with_methods(function: Callable[P, Scores]) -> Callable[P, ScoreResult]:
-    """A function whose scores have the methods for Python."""
-    checking = checked(function)
-
-    @wraps(function)
-    def scored(*args: P.args, **kwargs: P.kwargs) -> ScoreResult:
-        if "gates" in kwargs and not callable(kwargs["gates"]):
-            kwargs["gates"] = _gate_maker(kwargs["gates"])
-        return score_result(checking(*args, **kwargs))
-
-    scored.__annotations__ = {**function.__annotations__, "return": "ScoreResult"}
-    return scored
+_score = checked(scoring.score)
+_keep_run = checked(run_store.keep_run)
 
 
-score = _with_methods(scoring.score)
-keep_run = _with_methods(run_store.keep_run)
+@wraps(scoring.score)
+def score(gold: Gold, traces: Traces, **options: Any) -> ScoreResult:
+    """Score traces against gold; the result keeps both, for pages that show hits."""
+    _own_gates(options)
+    gold, traces = rereadable(gold), rereadable(traces)
+    kept = KeptInputs(gold, traces, **options)
+    return score_result(_score(gold, traces, **options), kept)
+
+
+@wraps(run_store.keep_run)
+def keep_run(*args: Any, **options: Any) -> ScoreResult:
+    """Score traces, and store the run."""
+    _own_gates(options)
+    return score_result(_keep_run(*args, **options))
+
+
+for _function in (score, keep_run):
+    _function.__annotations__ = {**_function.__annotations__, "return": "ScoreResult"}
+
+
+def _own_gates(options: dict[str, Any]) -> None:
+    if "gates" in options and not callable(options["gates"]):
+        options["gates"] = _gate_maker(options["gates"])
+
+
 load_gold = checked(load.load_gold)
 load_traces = checked(load.load_traces)
 opened_store = checked(run_store.opened_store)
@@ -171,7 +186,8 @@ def _scores(
     elif gold is not None:
         refuse_no_rows("traces", given)
         rows: tuple[Any, Any] = rereadable(gold), rereadable(given)
-        return scoring.score(*rows, gates=gates or (), **options)
+        options = {**options, "gates": gates or ()}
+        return score_result(scoring.score(*rows, **options), KeptInputs(*rows, **options))
     else:
         raise RagaugeError.of(
             "usage",
@@ -208,6 +224,9 @@ def compare(
     names: tuple[str, str] | None = None,
     overlap: align.Overlap = "cumulative",
     strict: bool = False,
+    fail_on: str | Sequence[str] = (),
+    strict_kinds: bool = False,
+    accept_open: bool = False,
     chunks_a: PathLike | None = None,
     chunks_b: PathLike | None = None,
     least_evidence: int = LEAST_EVIDENCE,
@@ -219,10 +238,17 @@ def compare(
     Each is the scores of `score`, a file of saved scores, or traces with their `gold` set: a path,
     rows, a frame. Of traces, expected items are recognised by chunk id, span, quote or document,
     whatever the chunking; scores are compared as they are. `gates` may be on drops (`max_drop`)
-    only. `names` are what the runs are called. `least_evidence` is how many bytes of a chunk that
-    gold names the evidence has at least. Traces take the other options of `score`, and what
-    `gate` lets pass is let pass here, too: `allow_missing=True`.
+    only. `fail_on` makes `exit_code` 1 where questions lost something: "regression", "loss", or
+    with how many may: "regression:2", "regression:1%". `strict_kinds` counts questions that are
+    mixed, and `accept_open` judges without those of which nobody can tell. `names` are what the
+    runs are called. `least_evidence` is how many bytes of a chunk that gold names the evidence has
+    at least. Traces take the other options of `score`, and what `gate` lets pass is let pass here,
+    too: `allow_missing=True`.
     """
+    limits = [failing.FailOn.parse(text) for text in dict.fromkeys(fail_on)]
+    if strict_kinds and not limits:
+        message = "strict_kinds is about fail_on, which is not given"
+        raise RagaugeError.of("usage", message, hint='for example fail_on="regression"')
     allowed = {f"allow_{name}": name for name in Tolerance.__struct_fields__}
     lenient = {allowed[name]: options.pop(name) for name in allowed.keys() & options.keys()}
     tolerance = Tolerance(**lenient)
@@ -248,6 +274,8 @@ def compare(
             raise RagaugeError.of("usage", message, hint="give traces on both sides, with gold=")
         else:
             aligned = comparing.align_scores(one, other)
+            if limits:
+                failing.refuse_without_ranks(aligned)
         drops, verdict = _judged_drops(aligned, asked, tolerance)
         blocks = comparing.comparison_blocks(aligned, tolerance)
         if blocks:
@@ -264,8 +292,20 @@ def compare(
             gated=[gate.metric for gate in drops],
             config=(config_a, config_b),
             verdict=verdict,
+            tolerance=failing.recall_tolerance(limits),
         )
-    return comparison_result(comparison)
+    checks = failing.check_kinds(comparison, aligned, limits, strict=strict_kinds)
+    return comparison_result(
+        comparison,
+        fail_on=checks,
+        undecided=failing.why_undecided(
+            comparison,
+            checks,
+            aligned.field_notes,
+            allow_missing=tolerance.missing,
+            accept_open=accept_open,
+        ),
+    )
 
 
 def _names(a: object, b: object, names: object) -> tuple[str, str]:

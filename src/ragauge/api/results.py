@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
@@ -16,18 +17,21 @@ import numpy as np
 from msgspec import Struct
 
 from ragauge import registry
+from ragauge.api.kept_inputs import KeptInputs
 from ragauge.codes import ExitCode
 from ragauge.errors import Problem, RagaugeError
 from ragauge.files.atomic_write import atomic_file
 from ragauge.files.open import PathLike
 from ragauge.files.table_writer import TableColumn
 from ragauge.model import phrases
-from ragauge.model.comparison import Comparison, ComparisonView, Delta
+from ragauge.model.comparison import Comparison, ComparisonView, Delta, KindCheck
+from ragauge.model.drilldown import Drilldowns
 from ragauge.model.profile import Profile
 from ragauge.model.report import ReportFormat, View
 from ragauge.model.scores import MetricResult, Scores
 from ragauge.model.scores_document import to_document, verdict_document
 from ragauge.model.verdict import GateResult, Verdict
+from ragauge.report.ci.entries import decision
 from ragauge.report.question_columns import compared_columns, question_columns
 
 if TYPE_CHECKING:
@@ -126,8 +130,20 @@ def _unknown(name: str, meant: str, measured: Sequence[str], profile: Profile) -
 class ScoreResult(Scores, frozen=True, kw_only=True):
     """Scores as `ragauge.score` returns them: a mapping from names of metrics to their results.
 
-    `scores["chr"]` and `scores["recall@5"]` take the short names that gates take.
+    `scores["chr"]` and `scores["recall@5"]` take the short names that gates take. `kept` is what
+    was scored, for pages that show hits.
     """
+
+    kept: KeptInputs | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same of the same questions, whatever they were scored from."""
+        if not isinstance(other, Scores):
+            return NotImplemented
+        return self.to_dict() == score_result(other).to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.profile, self.gold_name, self.trace_name, *self.metrics))
 
     def __getitem__(self, name: str) -> MetricResult:
         return self.metrics[metric_id(name, list(self.metrics), registry.profile(self.profile))]
@@ -180,10 +196,15 @@ class ScoreResult(Scores, frozen=True, kw_only=True):
     def _headline(self) -> str:
         return phrases.verdict_headline(self.verdict)
 
-    def _view(self, *, full: bool = True) -> View:
-        return View(
-            scores=self, verdict=self.verdict, profile=registry.profile(self.profile), full=full
-        )
+    def _view(self, details: Drilldowns | None = None) -> View:
+        profile = registry.profile(self.profile)
+        return View(scores=self, verdict=self.verdict, profile=profile, full=True, details=details)
+
+    def _details(self, report: ReportFormat[Any]) -> AbstractContextManager[Drilldowns | None]:
+        """The questions one by one, where a report shows them and their rows were kept."""
+        if self.kept is None or not report.detailed:
+            return nullcontext()
+        return self.kept.details(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The scores document, with every question."""
@@ -204,11 +225,14 @@ class ScoreResult(Scores, frozen=True, kw_only=True):
         profile = registry.profile(self.profile)
         report = _report_for(path, format, _score_reports())
         own = registry.report(profile.reports.get(report.name, report.name))
-        _write(path, own.content(self._view()))
+        with self._details(own) as details:
+            _write(path, own.content(self._view(details)))
 
     def to_html(self) -> str:
-        """The report as one HTML page."""
-        return registry.report("html").text(self._view())
+        """The report as one HTML page, with the hits of questions where they were scored here."""
+        report = registry.report("html")
+        with self._details(report) as details:
+            return report.text(self._view(details))
 
     def _repr_html_(self) -> str:
         from ragauge.report.html.notebook import score_summary
@@ -248,10 +272,10 @@ class VerdictResult(Verdict, frozen=True, kw_only=True):
         """Whether gates were judged, and none of them failed or was left undecided."""
         return bool(self.gates) and self.exit_code == ExitCode.PASS
 
-    def _view(self) -> View:
+    def _view(self, details: Drilldowns | None = None) -> View:
         profile = registry.profile(self.scores.profile)
         plain = msgspec.structs.replace(profile, reports={})
-        return View(scores=self.scores, verdict=self, profile=plain, full=True)
+        return View(scores=self.scores, verdict=self, profile=plain, full=True, details=details)
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict: its status, its exit code, and each gate with its value and threshold."""
@@ -267,11 +291,14 @@ class VerdictResult(Verdict, frozen=True, kw_only=True):
         The suffix says the format, as with `ragauge gate -o FILE`.
         """
         report = _report_for(path, format, _score_reports())
-        _write(path, report.content(self._view()))
+        with self.scores._details(report) as details:
+            _write(path, report.content(self._view(details)))
 
     def to_html(self) -> str:
         """The report as one HTML page, under these gates."""
-        return registry.report("html").text(self._view())
+        report = registry.report("html")
+        with self.scores._details(report) as details:
+            return report.text(self._view(details))
 
     def _repr_html_(self) -> str:
         from ragauge.report.html.notebook import score_summary
@@ -280,7 +307,14 @@ class VerdictResult(Verdict, frozen=True, kw_only=True):
 
 
 class ComparisonResult(Comparison, frozen=True, kw_only=True):
-    """A comparison as `ragauge.compare` returns it: a mapping from metrics to their differences."""
+    """A comparison as `ragauge.compare` returns it: a mapping from metrics to their differences.
+
+    `fail_on` is what was counted of the kinds of questions that may not be, and `undecided` says
+    why that cannot be told.
+    """
+
+    fail_on: tuple[KindCheck, ...] = ()
+    undecided: str | None = None
 
     def _ids(self) -> dict[str, Delta]:
         return {delta.metric: delta for delta in self.deltas}
@@ -305,14 +339,16 @@ class ComparisonResult(Comparison, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         kinds = ", ".join(f"{count} {kind}" for kind, count in self.kinds.items() if count)
         named = f"{self.run_a.name} → {self.run_b.name}"
-        return f"<ComparisonResult: {named}, {phrases.count(self.counted, 'question')}: {kinds}>"
+        questions = phrases.count(self.counted, "question")
+        decided = f"; {decision(self._view())}" if self.fail_on else ""
+        return f"<ComparisonResult: {named}, {questions}: {kinds}{decided}>"
 
     def _view(self) -> ComparisonView:
-        return ComparisonView(comparison=self)
+        return ComparisonView(comparison=self, fail_on=self.fail_on, undecided=self.undecided)
 
     @property
     def exit_code(self) -> ExitCode:
-        """What `ragauge compare` would end with: gates on drops, and runs that mean nothing."""
+        """What `ragauge compare` would end with: gates on drops, `fail_on`, no meaning at all."""
         return self._view().exit_code
 
     def to_dict(self) -> dict[str, Any]:
@@ -343,7 +379,7 @@ class ComparisonResult(Comparison, frozen=True, kw_only=True):
     def _repr_html_(self) -> str:
         from ragauge.report.html.notebook import comparison_summary
 
-        return comparison_summary(self)
+        return comparison_summary(self._view())
 
 
 S = TypeVar("S", bound=Struct)
@@ -354,9 +390,9 @@ def _promoted(kind: type[S], value: Struct, **more: Any) -> S:
     return kind(**{**fields, **more})
 
 
-def score_result(scores: Scores) -> ScoreResult:
-    """Scores with the methods for Python."""
-    return scores if isinstance(scores, ScoreResult) else _promoted(ScoreResult, scores)
+def score_result(scores: Scores, kept: KeptInputs | None = None) -> ScoreResult:
+    """Scores with the methods for Python, and what was scored."""
+    return scores if isinstance(scores, ScoreResult) else _promoted(ScoreResult, scores, kept=kept)
 
 
 def verdict_result(verdict: Verdict, scores: Scores) -> VerdictResult:
@@ -364,9 +400,9 @@ def verdict_result(verdict: Verdict, scores: Scores) -> VerdictResult:
     return _promoted(VerdictResult, verdict, scores=score_result(scores))
 
 
-def comparison_result(comparison: Comparison) -> ComparisonResult:
-    """A comparison with the methods for Python."""
-    return _promoted(ComparisonResult, comparison)
+def comparison_result(comparison: Comparison, **more: Any) -> ComparisonResult:
+    """A comparison with the methods for Python, and what was decided of its questions."""
+    return _promoted(ComparisonResult, comparison, **more)
 
 
 def _score_reports() -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ from ragauge.cli.streams import print_text
 if TYPE_CHECKING:
     from ragauge.compare.align import Aligned
     from ragauge.compare.common_gold import StoredRun
-    from ragauge.model.comparison import ComparedRun, Comparison, ComparisonReport, KindCheck
+    from ragauge.model.comparison import ComparedRun, ComparisonReport
     from ragauge.model.run import RunRecord
     from ragauge.model.scores import Scores
 
@@ -209,7 +209,13 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
             raw_csv=asked.raw_csv,
             details=details,
             fail_on=checks,
-            undecided=_undecided(comparison, checks, aligned.field_notes, asked),
+            undecided=fail_on.why_undecided(
+                comparison,
+                checks,
+                aligned.field_notes,
+                allow_missing=bool(asked.allow_missing),
+                accept_open=asked.accept_open,
+            ),
         )
         for file_report, path in written:
             write_output(path, file_report.content(view))
@@ -222,7 +228,6 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
 def _runs(asked: CommandOptions) -> Iterator[list[StoredRun | Scores]]:
     """The two runs and the repeats of the first, as they are named."""
     from ragauge.cli.named_runs import RunFinder
-    from ragauge.model.scores import Scores
 
     with ExitStack() as stack:
         finder = RunFinder(
@@ -243,11 +248,15 @@ def _runs(asked: CommandOptions) -> Iterator[list[StoredRun | Scores]]:
                 corpus = corpora[0] if corpora else None
             chunks = asked.chunks_b if number == 1 else asked.chunks_a
             run = finder.run_in_file(name)
-            if run is None and is_file(name):
-                runs.append(_file(stack, name, chunks, corpus, asked))
-                traced |= not isinstance(runs[-1], Scores)
+            if run is None and is_file(name) and _is_trace_file(name, asked):
+                runs.append(_trace_file(stack, name, chunks, corpus, asked))
+                traced = True
             else:
                 runs.append(finder.source(name) if run is None else run)
+                if asked.stage == "first":
+                    raise click.UsageError(
+                        f"--stage first: {name} is no trace file, and was scored"
+                    )
         if not traced:
             _refuse_options_of_traces(asked)
         yield runs
@@ -260,7 +269,6 @@ def _refuse_options_of_traces(asked: CommandOptions) -> None:
         "--dialect": asked.dialect,
         "--field": asked.own_fields,
         "--k": asked.k,
-        "--stage": asked.stage != "last",
         "--chunks-a": asked.chunks_a,
         "--chunks-b": asked.chunks_b,
     }
@@ -269,14 +277,14 @@ def _refuse_options_of_traces(asked: CommandOptions) -> None:
         raise click.UsageError(f"{', '.join(ignored)}: for trace files; A and B are scored already")
 
 
-def _file(
-    stack: ExitStack, name: str, chunks: str | None, corpus: str | None, asked: CommandOptions
-) -> StoredRun | Scores:
-    """A file of scores as it is; a trace file as a run in a store of its own, gone at the end."""
-    from ragauge.model import scores_document
+def _is_trace_file(name: str, asked: CommandOptions) -> bool:
+    return asked.configured("gold") is not None and not holds_scores(name)
 
-    if (asked.gold is None and asked.config.gold is None) or holds_scores(name):
-        return scores_document.load_scores(name)
+
+def _trace_file(
+    stack: ExitStack, name: str, chunks: str | None, corpus: str | None, asked: CommandOptions
+) -> StoredRun:
+    """A trace file as a run in a store of its own, gone at the end."""
     ks = whole_numbers("--k", asked.k) or asked.config.k or None
     gold = asked.configured("gold") or ""
     return asked.scored_file(stack, gold, name, k=ks, chunks=chunks, corpus=corpus)
@@ -322,66 +330,11 @@ def _safe(name: str) -> str:
     ).strip(".")
 
 
-def _refuse_without_ranks(aligned: Aligned) -> None:
-    """Raise if files of scores do not say what was found: nobody could tell what was lost."""
-    from ragauge.errors import RagaugeError
-
-    if aligned.ranked and aligned.every_unit:
-        return
-    lacks = "the ranks of all evidence" if aligned.ranked else "ranks"
-    raise RagaugeError.of(
-        "incomparable",
-        f"--fail-on cannot be judged: a file of scores does not have {lacks}",
-        hint="save both again with `ragauge score --full -o FILE.json`, or compare stored runs",
-    )
-
-
-def _undecided(
-    comparison: Comparison,
-    checks: Sequence[KindCheck],
-    unread: Sequence[str],
-    asked: CommandOptions,
-) -> str | None:
-    """Why --fail-on cannot be judged: of some questions nobody can say what became of them.
-
-    Or nothing is expected of most of them, and the files have fields that nothing reads: evidence
-    under a name that is misspelt would make every question a draw.
-    """
-    from ragauge.compare.align import UNMATCHED
-    from ragauge.model.phrases import count
-
-    if not asked.fail_on:
-        return None
-    judged, questions = sum(comparison.kinds.values()), len(comparison.per_query)
-    if unread and 2 * judged < questions:
-        return (
-            f"only {judged} of {count(questions, 'question')} expect any evidence, and "
-            f"{unread[0]}; name fields that nothing needs in [fields] ignore"
-        )
-    reasons = []
-    left = comparison.left_out.get(UNMATCHED, 0)
-    if left and not asked.allow_missing:
-        verb = "is" if left == 1 else "are"
-        reasons.append(
-            f"{count(left, 'question')} {verb} recognised by nothing in both runs; --allow-missing "
-            "judges without them"
-        )
-    is_open = max((check.open for check in checks if check.is_open), default=0)
-    if is_open and not asked.accept_open:
-        verb = "is" if is_open == 1 else "are"
-        reasons.append(
-            f"{count(is_open, 'question')} {verb} open (place-unknown): gold names chunks, and "
-            "they may have lost something or not; `ragauge gold pin --narrow` decides, "
-            "--accept-open judges without them"
-        )
-    return "; ".join(reasons) or None
-
-
 def _aligned(
     one: StoredRun | Scores, other: StoredRun | Scores, asked: CommandOptions, *, detailed: bool
 ) -> tuple[Aligned, DescribedRun, DescribedRun]:
     """Both runs on the gold that they share, and what is said of each."""
-    from ragauge.compare import align, common_gold, compare
+    from ragauge.compare import align, common_gold, compare, fail_on
 
     if isinstance(one, common_gold.StoredRun) and isinstance(other, common_gold.StoredRun):
         aligned = align.align(
@@ -405,7 +358,7 @@ def _aligned(
         )
     aligned = compare.align_scores(one, other)
     if asked.fail_on:
-        _refuse_without_ranks(aligned)
+        fail_on.refuse_without_ranks(aligned)
     return aligned, compare.describe_run(one, asked.a), compare.describe_run(other, asked.b)
 
 

@@ -17,6 +17,7 @@ from ragauge.cli.options import (
     EMBED_OPTIONS,
     GATE_OPTIONS,
     PATIENCE_OPTIONS,
+    STAGE_OPTION,
     THREE_FORMATS,
     WORKERS_OPTION,
     CommandOptions,
@@ -111,7 +112,7 @@ def _sided(name: str, metavar: str, words: str, *, multiple: bool = False) -> li
     help="For targets: how often a question is asked again after an error that may pass.",
 )
 @options(PATIENCE_OPTIONS)
-@options(ASK_OPTIONS)
+@options([*ASK_OPTIONS, STAGE_OPTION])
 @options(EMBED_OPTIONS)
 @click.option(
     "--index-only",
@@ -243,6 +244,7 @@ def _refuse_stray(side: ShadowSide, kind: str, asked: CommandOptions) -> None:
         f"--{side.role}-chunks": side.chunks if kind == "run" else None,
         f"--{side.role}-corpus": side.corpus if kind == "run" else None,
         f"--{side.role}-embedder": side.embedder if kind != "target" else None,
+        "--stage first": True if kind == "run" and asked.stage == "first" else None,
     }
     stray = [flag for flag, value in unusable.items() if value is not None]
     if stray:
@@ -338,6 +340,7 @@ def _asking(side: ShadowSide, asked: CommandOptions) -> ShadowRequest:
             seeds=read_seeds(asked.seeds),
             filters=asked.filters,
             timing=not asked.no_timing,
+            stage=asked.stage,
             embed=None if asked.embedding is None else asked.embedding.name,
         ),
         measuring=running.ScoringRequest(

@@ -9,10 +9,11 @@ from fractions import Fraction
 from msgspec import Struct
 
 from ragauge.compare import metric_deltas
-from ragauge.compare.align import Aligned
+from ragauge.compare.align import UNMATCHED, Aligned
 from ragauge.compare.repeat_noise import repeat_noise
 from ragauge.errors import RagaugeError
 from ragauge.model.comparison import Comparison, Kind, KindCheck, QueryComparison
+from ragauge.model.phrases import count
 from ragauge.model.scores import Scores
 
 _LIMIT = re.compile(r"(regression|loss)(?::(\d{1,9})|:(\d{1,3}(?:\.\d{1,6})?)%)?")
@@ -130,3 +131,55 @@ def check_kinds(
             )
         )
     return tuple(checks)
+
+
+def refuse_without_ranks(aligned: Aligned) -> None:
+    """Raise if files of scores do not say what was found: nobody could tell what was lost."""
+    if aligned.ranked and aligned.every_unit:
+        return
+    lacks = "the ranks of all evidence" if aligned.ranked else "ranks"
+    raise RagaugeError.of(
+        "incomparable",
+        f"--fail-on cannot be judged: a file of scores does not have {lacks}",
+        hint="save both again with `ragauge score --full -o FILE.json`, or compare stored runs",
+    )
+
+
+def why_undecided(
+    comparison: Comparison,
+    checks: Sequence[KindCheck],
+    unread: Sequence[str],
+    *,
+    allow_missing: bool = False,
+    accept_open: bool = False,
+) -> str | None:
+    """Why --fail-on cannot be judged: of some questions nobody can say what became of them.
+
+    Or nothing is expected of most of them, and the files have fields that nothing reads: evidence
+    under a name that is misspelt would make every question a draw.
+    """
+    if not checks:
+        return None
+    judged, questions = sum(comparison.kinds.values()), len(comparison.per_query)
+    if unread and 2 * judged < questions:
+        return (
+            f"only {judged} of {count(questions, 'question')} expect any evidence, and "
+            f"{unread[0]}; name fields that nothing needs in [fields] ignore"
+        )
+    reasons = []
+    left = comparison.left_out.get(UNMATCHED, 0)
+    if left and not allow_missing:
+        verb = "is" if left == 1 else "are"
+        reasons.append(
+            f"{count(left, 'question')} {verb} recognised by nothing in both runs; --allow-missing "
+            "judges without them"
+        )
+    is_open = max((check.open for check in checks if check.is_open), default=0)
+    if is_open and not accept_open:
+        verb = "is" if is_open == 1 else "are"
+        reasons.append(
+            f"{count(is_open, 'question')} {verb} open (place-unknown): gold names chunks, and "
+            "they may have lost something or not; `ragauge gold pin --narrow` decides, "
+            "--accept-open judges without them"
+        )
+    return "; ".join(reasons) or None

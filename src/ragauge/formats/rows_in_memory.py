@@ -77,7 +77,8 @@ def _rows(given: object) -> Iterator[Mapping[str, Any]] | None:
     elif library == "pyarrow" and hasattr(frame, "to_pylist"):
         rows = frame.to_pylist()
     elif library == "datasets" and hasattr(frame, "column_names"):
-        rows = frame
+        # With a format, rows would be arrays, frames or tables of one row.
+        rows = frame.with_format(None) if hasattr(frame, "with_format") else frame
     return None if rows is None else iter(rows)
 
 

@@ -180,7 +180,7 @@ def metrics(scores: Scores, verdict: Verdict, escape: Escape = escaped) -> list[
     return [*lines, *(f"- {escape(line)}" for line in rest), *([""] if rest else [])]
 
 
-def stages(scores: Scores, escape: Escape = escaped) -> list[str]:
+def stages(scores: Scores, heading: str, escape: Escape = escaped) -> list[str]:
     """What a reranker changed, where traces have the lists before and after it."""
     if not scores.stages:
         return []
@@ -188,7 +188,7 @@ def stages(scores: Scores, escape: Escape = escaped) -> list[str]:
         (metric_name(delta.metric, escape), *phrases.stage_cells(delta)[1:])
         for delta in scores.stages
     )
-    return ["## Reranked", "", *table(phrases.STAGE_HEADS, rows)]
+    return [f"{heading} Reranked", "", *table(phrases.STAGE_HEADS, rows)]
 
 
 def slices(scores: Scores, verdict: Verdict, most: int, escape: Escape = escaped) -> list[str]:

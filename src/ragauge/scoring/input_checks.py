@@ -277,6 +277,36 @@ def unmatched_block(
     )
 
 
+def other_names_caution(
+    keys: GoldKeys,
+    totals: Totals,
+    metrics: Mapping[str, MetricResult],
+    names_in_gold: Callable[[], frozenset[str]],
+    named_hits: Callable[[frozenset[str]], NamedHits],
+) -> list[str]:
+    """That citations are named as in gold and hits are not: what was retrieved seems worthless."""
+    if totals.hits_match or not totals.matches:  # a run without any match is not evaluable
+        return []
+    ranked = any(
+        result.n and name.startswith("retrieval.") and name != "retrieval.empty"
+        for name, result in metrics.items()
+    )
+    columns = totals.gold
+    has_evidence = (columns.piece_count > 0) | (columns.doc_count > 0)
+    if not ranked or np.count_nonzero(totals.retrieving & has_evidence) < FEWEST_UNMATCHED:
+        return []
+    names = names_in_gold()
+    hits = named_hits(names)
+    if hits.retrieved or hits.example_hit is None:
+        return []
+    theirs = next((ids[0] for ids in keys.evidence if ids), None) or min(names, default="")
+    return [
+        f"what is cited is named as in the gold set, and no hit is (hits such as "
+        f"{hits.example_hit}, gold such as `{theirs}`): metrics of retrieval mean nothing; log the "
+        "ids that gold names, or say where the chunks lie (--chunks FILE or --corpus DIR)"
+    ]
+
+
 def names_in(keys: GoldKeys) -> frozenset[str]:
     """All names by which a hit or a citation could be what gold speaks of."""
     names = {name for ids in keys.evidence for name in ids}

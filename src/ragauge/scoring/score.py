@@ -99,6 +99,7 @@ def score(
     fields: FieldMaps | Mapping[str, Any] | None = None,
     ignore_fields: Sequence[str] = (),
     stage: Stage | None = None,
+    note_rows: bool = False,
 ) -> Scores:
     """Score traces against gold.
 
@@ -112,7 +113,8 @@ def score(
     files are looked up in it, and characters become bytes of it. `hashes` adds
     a hash of what each gold item says, by which a comparison notices items that were changed, and
     the rank of its evidence; a gold set of very many items takes less memory without.
-    `keep` is given all that a store needs, while the files are open. The result does not depend on
+    `keep` is given all that a store needs, while the files are open, and with `note_rows` what a
+    page needs that shows the traces. The result does not depend on
     `workers`. `embed` takes ΔS anew from texts; `bands` are those of embedders by their ids.
     `fields` says where the rows of files have our fields, as `[fields]` in `ragauge.toml`:
     `{"answer": "response", "hits": "sources[].id", "gold": {"relevant": "evidence"}}`.
@@ -139,6 +141,7 @@ def score(
             options=replace(options, missing=missing, refusal_patterns=tuple(refusal_patterns)),
             intervals=intervals,
             count_repeats=count_repeats,
+            note_rows=note_rows,
         )
         run = score_inputs(
             inputs,

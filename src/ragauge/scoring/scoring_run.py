@@ -544,7 +544,16 @@ class ScoringRun:
             *input_checks.gold_cautions(self.table.labels, self.totals, metrics, self.rules),
             *input_checks.question_cautions(asked, lambda: self._first_foreign(first)),
             *(input_checks.cutoff_caution(self.plan.k, self.totals) if self.plan.asked_k else ()),
+            *self._other_names(metrics),
         ]
+
+    def _other_names(self, metrics: Mapping[str, MetricResult]) -> list[str]:
+        if self.plan.looked_up or not self.scored:
+            return []
+        chosen = {name: result for name, result in metrics.items() if name not in RANKS}
+        return input_checks.other_names_caution(
+            self.joined.keys, self.totals, chosen, self._names_in_gold, self._named_hits
+        )
 
     def _blocks(
         self,

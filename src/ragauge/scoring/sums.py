@@ -103,9 +103,10 @@ class Totals:
         self.unread_refusals = np.zeros(questions, np.bool_)
         self.errored = self.repeated = self.disordered = self.cited = 0
         self.spoken = self.most_hits = 0
-        self.matches = False
+        self.matches = self.hits_match = False
         # Questions of which a trace names something: a hit, or a citation.
         self.naming = np.zeros(questions, np.bool_)
+        self.retrieving = np.zeros(questions, np.bool_)
         self.counters: dict[str, Sums] = {name: np.zeros(questions, np.int32) for name in _COUNTERS}
         self.least_recorded = np.full(questions, _NO_RECORD, np.int8)
         self.most_recorded = np.full(questions, -1, np.int8)
@@ -219,7 +220,9 @@ class Totals:
         self.spoken += int(np.count_nonzero(spoken & ~batch.traceless))
         self.most_hits = max(self.most_hits, int(batch.hit_count.max(initial=0)))
         self.naming[batch.question[(batch.hit_count > 0) | batch.cited]] = True
-        self.matches = self.matches or _matches(batch)
+        self.retrieving[batch.question[batch.hit_count > 0]] = True
+        self.hits_match = self.hits_match or _hits_match(batch)
+        self.matches = self.matches or self.hits_match or _citations_match(batch)
         for name, holds in {
             "refused, to be refused": refused & batch.unanswerable,
             "refused, answerable": refused & batch.answerable,
@@ -408,15 +411,16 @@ def counts_itself(metric: Metric) -> bool:
     return metric.id.startswith("run.") or metric.sums
 
 
-def _matches(batch: Batch) -> bool:
-    """Whether anything that a gold item names was retrieved or cited by any record."""
+def _hits_match(batch: Batch) -> bool:
+    """Whether anything that a gold item names was retrieved by any record."""
     tables = ("doc_rank", "section_rank", "negative_rank", "relevant_rank")
-    return (
-        bool((batch.ranks >= 0).any())
-        or bool(batch.cited_relevant.any())
-        or bool(batch.has(Fact.CITES_SECTION | Fact.ACCURATE).any())
-        or any(len(batch.detail(name).record) for name in tables)
-    )
+    return bool((batch.ranks >= 0).any()) or any(len(batch.detail(name).record) for name in tables)
+
+
+def _citations_match(batch: Batch) -> bool:
+    """Whether anything that a gold item names was cited by any record."""
+    cites = batch.has(Fact.CITES_SECTION | Fact.ACCURATE)
+    return bool(batch.cited_relevant.any()) or bool(cites.any())
 
 
 COMPARED = ("citation_jaccard", "claim_distance", "rank_tau")

@@ -71,7 +71,7 @@ def as_fraction(value: float) -> Fraction:
     if abs(simple - exact) <= abs(exact) * _LAST_BITS:
         return simple
     simple = exact.limit_denominator(_COARSE_DENOMINATOR)
-    return simple if abs(simple - exact) <= Fraction(1, UNIT) else exact
+    return simple if simple and abs(simple - exact) <= Fraction(1, UNIT) else exact
 
 
 def total(numbers: NDArray[np.int64]) -> int:

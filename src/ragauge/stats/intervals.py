@@ -9,7 +9,6 @@ only + - × ÷ and √, which every platform rounds alike.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -185,7 +184,7 @@ def quantile(values: Floats, share: float) -> float | None:
         raise ValueError("a quantile needs finite values; leave questions without a value out")
     if len(values) == 0:
         return None
-    place = Fraction(share).limit_denominator(1000) * (len(values) - 1)
+    place = exact_sums.as_fraction(share) * (len(values) - 1)
     below = math.floor(place)
     above = min(below + 1, len(values) - 1)
     ordered = np.partition(values, [below, above])

@@ -129,7 +129,10 @@ CALLS: dict[str, Callable[[Any], Any]] = {
         f"compare {name}": lambda value, name=name: ragauge.compare(  # type: ignore[misc]
             TRACES, TRACES, gold=GOLD, **{name: value}
         )
-        for name in ("overlap", "strict", "chunks_a", "workers", "allow_errored")
+        for name in (
+            "overlap", "strict", "fail_on", "strict_kinds", "accept_open", "chunks_a", "workers",
+            "allow_errored",
+        )
     },
 }  # fmt: skip
 

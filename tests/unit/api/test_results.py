@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import ragauge
@@ -131,6 +132,46 @@ def test_representations_are_short(scores: ScoreResult) -> None:
     assert repr(compare(TRACES, BAD, gold=GOLD)) == (
         "<ComparisonResult: a → b, 3 questions: 1 regression, 1 draw>"
     )
+
+
+def test_a_comparison_fails_on_kinds_of_questions_as_the_command_does(folder: Folder) -> None:
+    """A1 loses its evidence: a build that asks `exit_code` must not be green."""
+    assert compare(TRACES, BAD, gold=GOLD).exit_code == 0
+    failed = compare(TRACES, BAD, gold=GOLD, fail_on="regression", names=("a.jsonl", "b.jsonl"))
+    assert failed.exit_code == 1
+    assert failed.to_dict()["fail_on"]["regression"]["kinds"] == {"regression": 1}
+    assert "FAIL: 1 regression (fail-on)" in repr(failed)
+    assert "FAIL: 1 regression (fail-on)" in failed._repr_html_()
+    assert compare(TRACES, BAD, gold=GOLD, fail_on=["regression:1"]).exit_code == 0
+    assert compare(TRACES, TRACES, gold=GOLD, fail_on=("regression", "loss")).exit_code == 0
+    gold = folder.write("gold.jsonl", GOLD).name
+    folder.write("a.jsonl", TRACES)
+    folder.write("b.jsonl", BAD)
+    outcome = folder.run(
+        "compare", "a.jsonl", "b.jsonl", "--gold", gold, "--fail-on", "regression", "-o", "cli.json"
+    )
+    assert outcome.exit_code == 1
+    compare("a.jsonl", "b.jsonl", gold=gold, fail_on="regression").save("api.json")
+    assert Path("api.json").read_bytes() == Path("cli.json").read_bytes()
+    # Scores as well, which keep the ranks of all evidence where they were scored in full.
+    assert compare(score(GOLD, TRACES), score(GOLD, BAD), fail_on="loss").exit_code == 1
+
+
+def test_what_a_comparison_may_fail_on_is_checked() -> None:
+    with pytest.raises(RagaugeError, match="`regresion` is not understood"):
+        compare(TRACES, BAD, gold=GOLD, fail_on="regresion")
+    with pytest.raises(RagaugeError, match="strict_kinds is about fail_on"):
+        compare(TRACES, BAD, gold=GOLD, strict_kinds=True)
+
+
+def test_a_comparison_that_nobody_can_decide_does_not_pass() -> None:
+    """Evidence under a name that is misspelt makes every question a draw."""
+    gold = [{"qid": f"Q{n}", "question": f"{n}?", "answerable": True, "gold_citation": ["c"]}
+            for n in range(8)]  # fmt: skip
+    traces = [{"qid": f"Q{n}", "retrieved_ids": ["c"], "answer": "Yes."} for n in range(8)]
+    comparison = compare(traces, traces, gold=gold, fail_on="regression")
+    assert comparison.exit_code == 4
+    assert "expect any evidence" in (comparison.undecided or "")
 
 
 def test_a_verdict_without_gates_has_not_passed() -> None:
@@ -358,3 +399,34 @@ def test_the_package_compare_is_also_the_function() -> None:
     assert ragauge.compare(TRACES, TRACES, gold=GOLD).exit_code == 0
     assert compare is ragauge.compare
     assert list(inspect.signature(compare).parameters)[:3] == ["a", "b", "gold"]
+
+
+def test_a_page_shows_the_hits_of_what_was_scored(folder: Folder) -> None:
+    """The page of Python is that of the command, from rows, from files, and under gates."""
+    gold = folder.write("gold.jsonl", GOLD).name
+    trace = folder.write("trace.jsonl", BAD).name
+    folder.run("score", gold, trace, "--full", "-o", "cli.html")
+    by_command = Path("cli.html").read_text("utf-8")
+    scores = score(gold, trace)
+    assert scores.to_html() == by_command
+    scores.save("api.html")
+    assert Path("api.html").read_text("utf-8") == by_command
+    in_memory = score(GOLD, BAD)
+    assert in_memory.to_html() == score(iter(GOLD), iter(BAD)).to_html()
+    assert in_memory.to_html() != msgspec.structs.replace(in_memory, kept=None).to_html()
+    judged = gate(BAD, gold=GOLD)
+    assert judged.to_html() != gate(msgspec.structs.replace(in_memory, kept=None)).to_html()
+    assert score(GOLD, BAD) == score(GOLD, list(BAD)) != score(GOLD, TRACES)
+
+
+def test_a_page_shows_no_hits_of_rows_that_have_changed(folder: Folder) -> None:
+    gold, rows = folder.write("gold.jsonl", GOLD), [dict(row) for row in TRACES]
+    trace = folder.write("trace.jsonl", TRACES)
+    in_memory, in_files = score(GOLD, rows), score(gold, trace)
+    bare = msgspec.structs.replace(in_memory, kept=None).to_html()
+    assert in_memory.to_html() != bare
+    rows[0]["retrieved_ids"] = ["zz"]
+    rows[0]["answer_json"] = {"claim": "Yes.", "citations": ["zz"]}
+    trace.unlink()
+    assert in_memory.to_html() == bare
+    assert in_files.to_html() == msgspec.structs.replace(in_files, kept=None).to_html()

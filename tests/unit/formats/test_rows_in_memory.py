@@ -43,8 +43,36 @@ def arrow_table(rows: list[Row]) -> Any:
     return pytest.importorskip("pyarrow").Table.from_pylist(rows)
 
 
+def data_set(rows: list[Row]) -> Any:
+    """A data set of Hugging Face. Its library brings Arrow, 180 MB in all, and is in no lane.
+
+    Tried with datasets 5.2.0: `pip install datasets` beside the package, then this file.
+    """
+    return pytest.importorskip("datasets").Dataset.from_list(rows)
+
+
+def streamed_data_set(rows: list[Row]) -> Any:
+    return data_set(rows).to_iterable_dataset()
+
+
+def formatted_data_set(rows: list[Row]) -> Any:
+    """A data set that would yield frames of one row."""
+    return data_set(rows).with_format("pandas")
+
+
 @pytest.mark.parametrize(
-    "make", [list, tuple, pandas_frame, polars_frame, polars_lazy, arrow_table]
+    "make",
+    [
+        list,
+        tuple,
+        pandas_frame,
+        polars_frame,
+        polars_lazy,
+        arrow_table,
+        data_set,
+        streamed_data_set,
+        formatted_data_set,
+    ],
 )
 def test_rows_are_scored_as_their_file_is(make: Callable[[list[Row]], Any], tmp_path: Path) -> None:
     files = lines(tmp_path / "gold.jsonl", GOLD), lines(tmp_path / "trace.jsonl", TRACES)
@@ -56,7 +84,14 @@ def test_rows_are_scored_as_their_file_is(make: Callable[[list[Row]], Any], tmp_
     assert mixed.metrics == expected.metrics
 
 
-@pytest.mark.parametrize("make", [list, pandas_frame, polars_frame])
+def test_the_splits_of_a_data_set_are_named() -> None:
+    splits = pytest.importorskip("datasets").DatasetDict(dev=data_set(GOLD), test=data_set(GOLD))
+    with pytest.raises(RagaugeError, match="got the splits of one: dev, test"):
+        score(splits, TRACES)
+    assert score(splits["test"], TRACES).metrics == score(GOLD, TRACES).metrics
+
+
+@pytest.mark.parametrize("make", [list, pandas_frame, polars_frame, data_set])
 def test_rows_of_other_tools_are_recognised(make: Callable[[list[Row]], Any]) -> None:
     rows = make(ROWS)
     scores = score(rows, rows, profile="all", k=1, metrics=["retrieval.recall"])

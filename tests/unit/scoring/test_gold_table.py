@@ -167,10 +167,12 @@ def bytes_per_question(folder: Path, profile: str, count: int) -> float:
     ]  # fmt: skip
     gold, trace = written(folder / "g.jsonl", rows), written(folder / "t.jsonl", traces)
     del rows, traces
-    score(gold, trace, profile=profile, workers=1, intervals=False)  # imports, and caches
+    score(
+        gold, trace, profile=profile, workers=1, intervals=False, hashes=False
+    )  # imports, and caches
     tracemalloc.start()
     try:
-        score(gold, trace, profile=profile, workers=1, intervals=False)
+        score(gold, trace, profile=profile, workers=1, intervals=False, hashes=False)
         return tracemalloc.get_traced_memory()[1] / count
     finally:
         tracemalloc.stop()

@@ -147,6 +147,9 @@ def test_commands_take_the_stage(folder: Folder) -> None:
     page = folder.run(*files, "--format", "md").out
     assert "## Reranked" in page
     assert "| -0.5000 | 0 | 1 | 2 |" in page
+    for name, heading in (("comment", "#### Reranked"), ("summary", "### Reranked")):
+        text = folder.run(*files, "--format", name).out
+        assert "| -0.5000 | 0 | 1 | 2 |" in text.partition(f"\n{heading}\n")[2], name
     folder.run(*files, "-o", "page.html")
     html = (folder.path / "page.html").read_text("utf-8")
     assert '<td class="number">-0.5000</td>' in html.partition('id="reranked"')[2]
@@ -165,6 +168,15 @@ def test_commands_take_the_stage(folder: Folder) -> None:
             *("--stage", stage, "--fail-on", "loss"),
         )
         assert done.exit_code == code, done.out
+    folder.run(*files[:3], "--profile", "all", "--full", "-o", "scores.json")
+    for other in ("scores.json", "stored"):
+        folder.run("score", *files[1:3], "--store", "sqlite:///r.db", "--run-id", "stored")
+        done = folder.run(
+            *("compare", "t.jsonl", other, "--gold", "gold.jsonl", "--stage", "first"),
+            *("--store", "sqlite:///r.db"),
+        )
+        assert done.exit_code == 2, done.out
+        assert f"--stage first: {other} is no trace file" in done.err
 
 
 def test_a_run_stores_the_stage_that_it_is_asked_for(folder: Folder) -> None:
@@ -193,3 +205,33 @@ def test_a_run_stores_the_stage_that_it_is_asked_for(folder: Folder) -> None:
             assert stored["metrics"][metric]["value"] == of_file["metrics"][metric]["value"]
     done = folder.run(*run, "--target", "python:system:plain", "--stage", "first")
     assert "no answer has `hits_before_rerank`" in done.err
+
+
+def test_a_shadow_is_judged_on_the_stage_that_is_asked_for(folder: Folder) -> None:
+    """Files and targets alike: the reranker lost the evidence of Q2, the list before it has it."""
+    folder.write("gold.jsonl", GOLD)
+    folder.write("t.jsonl", TRACES)
+    folder.write("live.jsonl", [{**row, "hits_before_rerank": row["hits"]} for row in OWN])
+    folder.write(
+        "system.py",
+        "import json\n"
+        "from pathlib import Path\n"
+        "rows = map(json.loads, Path('t.jsonl').read_text().splitlines())\n"
+        "TRACES = {row['qid']: row for row in rows}\n"
+        "def answer(qid, question):\n"
+        "    return TRACES[qid]\n",
+    )
+    shadow = ("shadow", "--live", "live.jsonl", "--gold", "gold.jsonl", "--profile", "all")
+    folder.write("gates.toml", '[gates]\n"retrieval.recall@5" = {max_drop = 0.1}\n')
+    gates = ("--gates", "gates.toml", "--index-only", "--format", "json")
+    for name in ("t.jsonl", "python:system:answer"):
+        for stage, delta in (("last", -1 / 3), ("first", 0)):
+            done = folder.run(*shadow, "--shadow", name, *gates, "--stage", stage)
+            report = json.loads(done.out)
+            changed = report["deltas"]["retrieval.recall@5"]["delta"]
+            assert changed == pytest.approx(delta, abs=1e-4), (name, stage)
+    stored = ("--store", "sqlite:///r.db")
+    folder.run("score", "gold.jsonl", "t.jsonl", *stored, "--run-id", "kept")
+    done = folder.run(*shadow, "--shadow", "kept", *stored, "--stage", "first")
+    assert done.exit_code == 2
+    assert "--stage first: not for a run" in done.err

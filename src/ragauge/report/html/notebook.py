@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from ragauge.model import phrases
-from ragauge.model.comparison import Comparison, ComparisonView, QueryComparison
+from ragauge.model.comparison import ComparisonView, QueryComparison
 from ragauge.model.scores import Scores
 from ragauge.model.verdict import Verdict
+from ragauge.report.ci import entries
 from ragauge.report.comparison import sentences
 from ragauge.report.html.markup import environment, label_tone
 
@@ -45,9 +46,9 @@ def score_summary(scores: Scores, verdict: Verdict) -> str:
     )
 
 
-def comparison_summary(comparison: Comparison) -> str:
+def comparison_summary(view: ComparisonView) -> str:
     """A comparison in a notebook: verdict, metrics, the questions that became worse."""
-    view = ComparisonView(comparison=comparison)
+    comparison = view.comparison
     worse = sorted(filter(_is_worse, comparison.per_query), key=_badness)
     deltas = sentences.shown_deltas(comparison.deltas)
     deltas.sort(key=lambda delta: (not delta.gated, not delta.is_changed))
@@ -55,6 +56,7 @@ def comparison_summary(comparison: Comparison) -> str:
         "notebook_comparison.html",
         headline=sentences.headline(comparison),
         status=view.status,
+        decision=entries.decision(view) if view.fail_on else None,
         comparison=comparison,
         verdict=comparison.verdict,
         deltas=deltas[:MOST_METRICS],

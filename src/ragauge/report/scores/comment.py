@@ -33,6 +33,7 @@ def _text(view: View) -> str:
             folded(f"Warnings ({len(scores.warnings)})", warnings) if warnings else [],
         ),
         section("the metrics", folded(f"Metrics ({len(listed_metrics)})", metrics)),
+        section("what the reranker changed", markdown.stages(scores, "####", shortened)),
         section("the questions to look at", _questions(view)),
     ]
     return text_within(sections, MOST_BYTES)

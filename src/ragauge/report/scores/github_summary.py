@@ -27,6 +27,7 @@ def _text(view: View) -> str:
         section("the gates", markdown.gates(verdict, shortened)),
         section("what made gates fail", markdown.damage(verdict, "####", shortened)),
         section("the metrics", markdown.metrics(scores, verdict, shortened)),
+        section("what the reranker changed", markdown.stages(scores, "###", shortened)),
         *_questions(view),
         *(
             section(f"the slices by {shortened(name)}", [f"#{lines[0]}", *lines[1:]])

@@ -24,7 +24,7 @@ def _text(view: View) -> str:
         *markdown.gates(view.verdict),
         *markdown.damage(view.verdict, "##", full=view.full),
         *markdown.metrics(scores, view.verdict),
-        *markdown.stages(scores),
+        *markdown.stages(scores, "##"),
         *markdown.slices(scores, view.verdict, 10**6 if view.full else _SLICES),
         *(["## Look at", "", *markdown.questions(listed)] if listed else []),
     ]

@@ -56,6 +56,8 @@ class NamedHits(Struct, frozen=True, kw_only=True):
     documented  one has a document
     quotable    one has a text
     example     the first of them, as a sentence names it
+    retrieved   a hit is called as something that gold names; `matched` may be by citations alone
+    example_hit the first hit, as a sentence names it
     """
 
     matched: bool = False
@@ -63,6 +65,8 @@ class NamedHits(Struct, frozen=True, kw_only=True):
     documented: bool = False
     quotable: bool = False
     example: str | None = None
+    retrieved: bool = False
+    example_hit: str | None = None
 
     def __or__(self, later: NamedHits) -> NamedHits:
         return NamedHits(
@@ -71,6 +75,8 @@ class NamedHits(Struct, frozen=True, kw_only=True):
             documented=self.documented or later.documented,
             quotable=self.quotable or later.quotable,
             example=later.example if self.example is None else self.example,
+            retrieved=self.retrieved or later.retrieved,
+            example_hit=later.example_hit if self.example_hit is None else self.example_hit,
         )
 
 

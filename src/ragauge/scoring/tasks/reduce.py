@@ -480,12 +480,16 @@ def named_hits(trace: Trace, names: Set[str], chunks: Mapping[str, Chunk]) -> Na
     docs = {thing.doc for thing in things} | {hit.path for hit in trace.hits}
     docs |= {part.doc for part in parts}
     documents = docs - {None}
+    named = [parts_of(hit.id).doc for hit in trace.hits]
+    of_hits = {name for hit in trace.hits for name in (hit.id, hit.doc, hit.path)}.union(named)
     return NamedHits(
         matched=not names.isdisjoint((*ids, *documents)),
         placed=any(thing.spans for thing in things) or not chunks.keys().isdisjoint(ids),
         documented=bool(documents),
         quotable=any(hit.text for hit in trace.hits),
         example=next(map(_shown_name, called), None),
+        retrieved=not of_hits.isdisjoint(names),
+        example_hit=next(map(_shown_name, trace.hits), None),
     )
 
 
