@@ -92,3 +92,20 @@ def test_no_estimate_from_few_pins_or_from_a_part_of_them(folder: Folder) -> Non
         found = compared(folder, "--k", "10")
         assert found["deltas"][HIT]["estimate"] is None
         assert any("no estimate" in note for note in found["notes"]), json.dumps(found["notes"])
+
+
+def test_a_slice_is_not_judged_by_the_estimate_of_all(folder: Folder) -> None:
+    """The sample was drawn from all questions: of one type it says nothing."""
+    qids = sorted(question.qid for question in TEXTS.questions)
+    gold = pinned_gold(qids[::4], of=len(qids))
+    folder.write("gold.jsonl", [{**row, "type": str(n % 2)} for n, row in enumerate(gold)])
+    folder.write("a.jsonl", list(traces(TEXTS, HITS[0])))
+    folder.write("b.jsonl", list(traces(TEXTS, HITS[1])))
+    folder.write("gates.toml", f'[gates]\n"{HIT}" = {{ max_drop = 0.6 }}\n')
+    found = compared(folder, "--k", "10", "--gates", "gates.toml", code=0)
+    assert "sampled pins" in found["verdict"]["gates"][0]["reason"]
+    folder.write("gates.toml", f'[gates]\n"{HIT}" = {{ max_drop = 0.6, slice = "type=1" }}\n')
+    found = compared(folder, "--k", "10", "--gates", "gates.toml", code=4)
+    assert "the drop lies between" in found["verdict"]["gates"][0]["reason"]
+    shown = folder.run("compare", "a.jsonl", "b.jsonl", "--gold", "gold.jsonl", "--k", "10").out
+    assert "by 30 sampled pins" in " ".join(shown.split())

@@ -103,8 +103,15 @@ def estimate_from_pins(
         (low_a.per_question.qids[place], low_a.per_question.turns[place]) for place in mine.tolist()
     ]
     drawn = np.array([key in sample.keys for key in keys], np.bool_)
-    pinned_at = {key: at for at, key in enumerate(zip(before.qids, before.turns, strict=True))}
-    places = np.array([pinned_at[key] for key in keys], np.int64)
+    at_a, at_b = (
+        {key: at for at, key in enumerate(zip(run.qids, run.turns, strict=True))}
+        for run in (before, now)
+    )
+    if any(key not in at_a or key not in at_b for key in keys):
+        # Nothing recognises a pin in both runs, and the others need not be like it.
+        return {}
+    mine_pinned = np.array([at_a[key] for key in keys], np.int64)
+    theirs_pinned = np.array([at_b[key] for key in keys], np.int64)
     conversations = conversations_of(low_a.per_question, mine)
     estimates = {}
     for metric in findings.bands:
@@ -113,7 +120,7 @@ def estimate_from_pins(
             one, other = (getattr(side, end).per_question for side in ends if side is not None)
             deltas.append(other.of(metric)[theirs] - one.of(metric)[mine])
         low, high = deltas
-        true = now.of(metric)[places] - before.of(metric)[places]
+        true = now.of(metric)[theirs_pinned] - before.of(metric)[mine_pinned]
         inside = ~np.isnan(low) & ~np.isnan(high)
         chosen = inside & drawn & ~np.isnan(true)
         width = float((high - low)[chosen].sum())

@@ -188,7 +188,8 @@ def _judge_drop(
             for run, before in ((ends.low, baseline.ends.low), (ends.high, baseline.ends.high))
         )
         result = result_of_ends(low, high, ends)
-        estimate = ends.estimates.get(gate.metric)
+        # Of a slice a sample of all questions says nothing.
+        estimate = ends.estimates.get(gate.metric) if gate.part is None else None
         if result.code != PLACE_UNKNOWN or estimate is None:
             return result
         return replace(

@@ -234,6 +234,12 @@ def _evidence(deltas: Sequence[Delta]) -> str:
     foremost = min(tested or changes, key=_importance)
     moved = f"{plain(metric_label(foremost.metric))} {change(foremost)}"
     certain = [delta for delta in tested if delta.is_changed]
+    if not certain and foremost.estimate is not None:
+        estimate = foremost.estimate
+        return (
+            f"{moved}, about {phrases.signed_number(estimate.delta)} "
+            f"({bounds(estimate.interval)}) by {estimate.pins} sampled pins"
+        )
     if not certain and foremost.band is not None:
         return f"{moved}, no estimate: gold names chunks, places unknown"
     if not certain:
