@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ragauge.cli.named_runs import RunFinder, names_run
 from ragauge.cli.options import (
     EMBED_OPTIONS,
     THREE_FORMATS,
@@ -17,7 +18,6 @@ from ragauge.cli.options import (
     screen,
     whole_number,
 )
-from ragauge.cli.named_runs import RunFinder, names_run
 from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION
 from ragauge.cli.streams import print_text
 

@@ -16,7 +16,6 @@ from ragauge.stats.exact_sums import UNIT
 from ragauge.stats.intervals import (
     TAIL,
     Z80,
-    Z95,
     GroupSums,
     delta_interval,
     normal_quantile,
