@@ -377,7 +377,8 @@ BASELINES = [
     Case("other questions under the same ids, and the baseline of ragauge.toml",
          SCORE, 4, f"no question has {HIT} in both runs",
          gold=asks_otherwise, traces=without("q"),
-         files={"ragauge.toml": f'baseline = "all.json"\n[gates]\n"{HIT}" = {{ max_drop = 0.02 }}\n'}),
+         files={"ragauge.toml": 'baseline = "all.json"\n[gates]\n'
+                + table(HIT, "{ max_drop = 0.02 }")["gates.toml"]}),
     Case("other questions under the same ids", DROP, 4, "no question has",
          gold=asks_otherwise, traces=without("q"),
          files=table(HIT, "{ max_drop = 0.02 }")),

@@ -270,7 +270,7 @@ def test_the_best_run_of_a_slice_is_chosen_by_the_slice(
         keep(base, name)
     base.write(
         "gates.toml",
-        '[gates]\n"retrieval.recall@5" = { max_drop = 0.1, policy = "point", slice = "type=table" }\n',
+        GATES.replace("max_drop = 0.02", 'max_drop = 0.1, slice = "type=table"'),
     )
     done = score(base, worse_tables, "--baseline", "best-of:2:kept", "-o", "scores.json")
     (gate,) = json.loads(Path("scores.json").read_text())["verdict"]["gates"]

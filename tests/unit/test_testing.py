@@ -130,7 +130,7 @@ def test_a_drop_is_judged_against_every_baseline_of_the_configuration(judge: Jud
     drop = {"fall": {"metric": "refusal.under", "max_drop": 0.5, "min_n": 1}}
     configured = 'baseline = ["wrong.json", "right.json"]\n[gates]\nprecision=0\nchr=0\nunder=1\n'
     judge.folder.write("ragauge.toml", configured)
-    with pytest.raises(AssertionError, match="FAIL: fall vs right.json"):
+    with pytest.raises(AssertionError, match=r"FAIL: fall vs right\.json"):
         judge.run(gates=drop).assert_gates()
     judge.run(gates=drop, baseline="wrong.json").assert_gates()
     judge.run().assert_gates()  # without a gate on a drop they are not asked

@@ -187,7 +187,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         fail_on_review=is_strict("fail_on_review"),
     )
     with _both(sides, asked) as (one, other):
-        if asked.as_of is not None and config.waivers:
+        if rules.today is not None and asked.as_of is not None and config.waivers:
             # Stored runs say when they were made; files were looked at before they were scored.
             stored = [side.record for side in (one, other) if side.record.created_at]
             refuse_past(rules.today, stored)

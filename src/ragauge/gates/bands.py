@@ -72,10 +72,10 @@ def in_bands(
     if fit is not None and not fit.judged:
         note = f"ΔS of {embedder} does not tell evidence from {fit.against} (AUC {fit.auc:.2f})"
         # How often it would decide wrongly is nobody's matter either.
-        result = replace(result, margin=None, reason=note, chances=None, caution=None)
+        unjudged = replace(result, margin=None, reason=note, chances=None, caution=None)
         if required:
-            return replace(result, status="not-evaluable", code="unjudged-delta-s")
-        return replace(result, status="not-judged")
+            return replace(unjudged, status="not-evaluable", code="unjudged-delta-s")
+        return replace(unjudged, status="not-judged")
     limit = zone_limit(gate.zone, gate.metric)
     by_source = "pass" if result.value <= limit else "fail"
     note = f"bands of {embedder}; by the source's numbers (<= {limit_text(limit)}): {by_source}"

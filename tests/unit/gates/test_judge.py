@@ -551,6 +551,15 @@ def test_scores_that_do_not_say_what_errors_could_do_are_not_judged() -> None:
     assert lenient.exit_code == 0
 
 
+@pytest.mark.parametrize(("errored", "traces", "share"), [(29, 100, 0.29), (123, 300, 0.41)])
+def test_errors_up_to_the_very_share_are_let_pass(errored: int, traces: int, share: float) -> None:
+    """0.29 · 100 is 28.999999999999996 in doubles."""
+    for more, passes in ((0, True), (1, False)):
+        tally = msgspec.structs.replace(RAN, errored=errored + more, traces=traces)
+        scores = scores_of(GOOD, tally=tally)
+        assert Tolerance(errored=share).lets_errors_pass(scores) is passes
+
+
 def test_what_cannot_be_judged_goes_over_what_fails() -> None:
     """4 before 1: a failed gate of a partial run is not yet a finding."""
     tally = msgspec.structs.replace(RAN, missing=1)

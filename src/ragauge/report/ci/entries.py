@@ -141,7 +141,7 @@ def _or_words(view: ComparisonView) -> str:
 
 
 def gate_cases(verdict: Verdict, group: str) -> tuple[Case, ...]:
-    """The entries as tests: a gate that is waived, under review or not judged passes, and says so."""
+    """The entries as tests: gates that are waived, under review or not judged pass, and say so."""
     return tuple(_case(entry, group) for entry in verdict_entries(verdict))
 
 
@@ -187,8 +187,9 @@ def gate_annotations(verdict: Verdict, level: Level) -> list[str]:
     lines = []
     for entry in verdict_entries(verdict):
         if LEVELS.get(entry.outcome) == level:
-            outcome = "not evaluable" if entry.outcome == "error" else entry.outcome
-            outcome = outcome.replace("-", " ")
+            outcome = {"error": "not evaluable", "not-judged": "not judged"}.get(
+                entry.outcome, entry.outcome
+            )
             is_gate = entry.result is not None
             title = f" gate {entry.name}: {outcome}" if is_gate else f": {entry.name}"
             lines.append(command(level, entry.message, title=f"ragauge{title}"))

@@ -20,7 +20,8 @@ _SEVERITIES = {
 _NO_FILES = ("--gates", "gates", "invariants")
 """Where else than in a file gates are set: on the command line, and in Python."""
 _GATES = {
-    "fail": "blocker", "error": "blocker", "review": "minor", "waived": "info", "not-judged": "info",
+    "fail": "blocker", "error": "blocker", "review": "minor", "waived": "info",
+    "not-judged": "info",
 }  # fmt: skip
 
 
