@@ -414,7 +414,8 @@ def test_evidence_that_most_items_lack_is_said(folder: Folder) -> None:
     outcome = scored(folder, bare, TRACES, "--profile", "all")
     assert (
         "warning: 11 of 20 gold items that are to be answered name no evidence: retrieval and "
-        "citations are measured on the other 9\n"
+        "citations are measured on the other 9; answer.precision, citation.hit_rate, "
+        "citation.hit_rate_answerable count such answers all the same\n"
     ) in outcome.err
     half = [{**row, "gold_citations": []} if n < 10 else row for n, row in enumerate(GOLD)]
     assert "name no evidence" not in scored(folder, half, TRACES, "--profile", "all").err
@@ -627,3 +628,21 @@ def test_traces_of_no_gold_item_are_not_ok(folder: Folder) -> None:
     assert done.exit_code == 5
     assert "nothing-measured" in done.err
     assert "ok\n" not in done.out
+
+
+def test_evidence_that_is_graded_as_not_relevant_is_refused(folder: Folder) -> None:
+    """It would be found, and recall be 1.0000."""
+    gold = [{"qid": "Q1", "question": "Who?", "relevant": [{"id": "c1", "grade": 0}, "c2"]}]
+    outcome = scored(folder, gold, [{"qid": "Q1", "hits": ["c1"]}])
+    assert (outcome.exit_code, outcome.codes) == (3, {"bad-field"})
+    assert "`relevant[0].grade` is 0: what is not relevant is no evidence" in outcome.err
+    gold[0]["relevant"] = [{"id": "c1", "grade": 2}, "c2"]
+    assert scored(folder, gold, [{"qid": "Q1", "hits": ["c1"]}]).exit_code == 0
+
+
+def test_metrics_that_count_answers_without_evidence_are_named(folder: Folder) -> None:
+    """Gold without evidence and answers that cite nothing: citation.hit_rate is 1 by definition."""
+    gold = [{"qid": f"Q{n}", "question": f"{n}?", "answerable": True} for n in range(4)]
+    traces = [{"qid": f"Q{n}", "hits": ["c"], "answer": "Yes."} for n in range(4)]
+    outcome = scored(folder, gold, traces, "--metrics", "citation.hit_rate")
+    assert "is not measured; citation.hit_rate counts such answers all the same" in outcome.err

@@ -117,6 +117,7 @@ def gate(
     """
     asked = _gate_maker(gates)
     judging = {name: options.pop(name) for name in _JUDGING.intersection(options)}
+    _refuse_unused(options, gold, scores, baseline)
     judged = _scores("scores", scores, gold, asked, options)
     other = None
     if baseline is not None:
@@ -180,28 +181,38 @@ def _scores(
 ) -> Scores:
     """The scores that were given, that a file holds, or those of traces with their gold set."""
     if isinstance(given, Scores):
-        scores: Scores = given
-    elif _is_path(given) and (gold is None or _holds_scores(given)):
-        scores = scores_document.load_scores(given)
-    elif gold is not None:
+        return given
+    if _is_path(given) and _is_scored(given, gold):
+        return scores_document.load_scores(given)
+    if gold is not None:
         refuse_no_rows("traces", given)
         rows: tuple[Any, Any] = rereadable(gold), rereadable(given)
         options = {**options, "gates": gates or ()}
         return score_result(scoring.score(*rows, **options), KeptInputs(*rows, **options))
-    else:
-        raise RagaugeError.of(
-            "usage",
-            f"{what} must be those of `score`, or a path, got: {described(given)}",
-            hint="give what `ragauge.score` returned, a file that was saved, or traces with gold=",
-        )
+    raise RagaugeError.of(
+        "usage",
+        f"{what} must be those of `score`, or a path, got: {described(given)}",
+        hint="give what `ragauge.score` returned, a file that was saved, or traces with gold=",
+    )
+
+
+def _refuse_unused(options: Mapping[str, Any], gold: object, *given: object) -> None:
+    """Refuse options of scoring where nothing is scored: all that was given is scored already."""
     said = [name for name, value in options.items() if value is not None]
-    if said and gold is None:
+    runs = [run for run in given if run is not None]
+    if said and all(_is_scored(run, gold) for run in runs):
         raise RagaugeError.of(
             "usage",
             f"{', '.join(said)}: what was scored already takes no options of scoring",
             hint="give traces and gold=, or leave the options out",
         )
-    return scores
+
+
+def _is_scored(given: object, gold: object) -> bool:
+    """Whether what was given are scores, or a file that is read as such."""
+    if isinstance(given, Scores):
+        return True
+    return _is_path(given) and (gold is None or _holds_scores(given))
 
 
 def _is_path(given: object) -> TypeGuard[PathLike]:
@@ -254,6 +265,8 @@ def compare(
     tolerance = Tolerance(**lenient)
     asked, gold = _gate_maker(gates), rereadable(gold)
     called = _names(a, b, names)
+    chunked = {"chunks_a": chunks_a, "chunks_b": chunks_b}
+    _refuse_unused({**options, **chunked}, gold, a, b)
     options["workers"] = workers
     with ExitStack() as stack:
         one = _run(stack, "a", a, gold, called[0], {**options, "chunks": chunks_a})
@@ -333,10 +346,7 @@ def _run(
     stack: ExitStack, side: str, given: object, gold: object, name: str, options: dict[str, Any]
 ) -> StoredRun | Scores:
     """Scores as they are; traces as a run in a store of its own, gone at the end."""
-    scored = isinstance(given, Scores) or (
-        _is_path(given) and (gold is None or _holds_scores(given))
-    )
-    if scored or gold is None:
+    if _is_scored(given, gold) or gold is None:
         return _scores(f"run {side}", given, gold, None, options)
     refuse_no_rows(f"run {side}", given)
     from ragauge.cli.store_options import temporary_store

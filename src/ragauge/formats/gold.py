@@ -165,12 +165,26 @@ def _refuse_draft(row: Row) -> None:
 def _evidence(name: str, value: Any, unit: str) -> tuple[tuple[str, ...], tuple[Anchor, ...]]:
     """Evidence entries: plain ids, and those that name a place in a document."""
     members = [] if value is None else _members(name, value, unit)
+    for i, entry in enumerate(value or ()):
+        _refuse_irrelevant(entry, f"{name}[{i}]")
     anchors = dict.fromkeys(member for member in members if isinstance(member, Anchor))
     return tuple(member for member in members if isinstance(member, str)), tuple(anchors)
 
 
 def _members(name: str, value: Any, unit: str) -> list[str | Anchor]:
     return [_member(entry, f"{name}[{i}]", unit) for i, entry in enumerate(as_list(value, name))]
+
+
+_GRADES = ("grade", "relevance", "rel")
+
+
+def _refuse_irrelevant(entry: Any, path: str) -> None:
+    """Refuse what an entry itself says is no evidence: it would count as found."""
+    for name in _GRADES if isinstance(entry, Mapping) else ():
+        grade = entry.get(name)
+        if isinstance(grade, int | float) and grade <= 0:
+            message = f"`{path}.{name}` is {grade}: what is not relevant is no evidence"
+            raise FieldError("bad-field", message, 'leave it out, or write "grades": {"ID": 0, …}')
 
 
 def _member(value: Any, path: str, unit: str) -> str | Anchor:

@@ -62,14 +62,28 @@ def gold_cautions(
         if bare == to_answer:
             cautions.append(
                 "no gold item names evidence: whether what was retrieved and cited is right is not "
-                "measured"
+                f"measured{_counted_anyway(metrics)}"
             )
         else:
             cautions.append(
                 f"{bare:,} of {to_answer:,} gold items that are to be answered name no evidence: "
                 f"retrieval and citations are measured on the other {to_answer - bare:,}"
+                f"{_counted_anyway(metrics)}"
             )
     return cautions
+
+
+_OVER_ANSWERS = ("answer.precision", "citation.hit_rate", "citation.hit_rate_answerable")
+
+
+def _counted_anyway(metrics: Mapping[str, MetricResult]) -> str:
+    """Which metrics have answers without evidence in their population, by their definitions."""
+    counted = [name for name in _OVER_ANSWERS if name in metrics and metrics[name].n]
+    if not counted:
+        return ""
+    return (
+        f"; {', '.join(counted)} count{'s' if len(counted) == 1 else ''} such answers all the same"
+    )
 
 
 def cutoff_caution(ks: tuple[int, ...], totals: Totals) -> list[str]:

@@ -213,6 +213,14 @@ def test_gates_may_be_a_file_and_options_go_to_the_scoring(folder: Folder) -> No
     assert not verdict.passed
     with pytest.raises(RagaugeError, match="profile: what was scored already"):
         ragauge.gate(SCORES, profile="all")
+    # The gold set does not make scores anew either.
+    with pytest.raises(RagaugeError, match="k: what was scored already"):
+        ragauge.gate(SCORES, gold=GOLD, k=3)
+    with pytest.raises(RagaugeError, match="stage: what was scored already"):
+        ragauge.compare(SCORES, SCORES, gold=GOLD, stage="first")
+    with pytest.raises(RagaugeError, match="chunks_a: what was scored already"):
+        ragauge.compare(SCORES, SCORES, chunks_a="chunks.jsonl")
+    assert ragauge.compare(SCORES, TRACES, gold=GOLD, profile="ship").counted == 3
     with pytest.raises(RagaugeError, match="gates on a drop only, got: chr"):
         ragauge.compare(SCORES, SCORES, gates="chr>=0.5")
     worse = many([{**TRACES[0], "retrieved_ids": []}, *TRACES[1:]])

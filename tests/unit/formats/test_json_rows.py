@@ -398,7 +398,8 @@ def test_crlf_and_a_byte_order_mark_are_accepted_and_noted(folder: Folder) -> No
     assert "warning: trace.jsonl: byte order mark at the start\n" in outcome.err
     assert "warning: trace.jsonl: CRLF line ends\n" in outcome.err
     assert "gold.jsonl: CRLF" not in outcome.err
-    assert "warning" not in plain.err
+    assert "byte order mark" not in plain.err
+    assert "CRLF" not in plain.err
 
 
 def test_crlf_far_down_in_a_file_is_noted_too(folder: Folder) -> None:
