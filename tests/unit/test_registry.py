@@ -172,7 +172,7 @@ def test_profiles_name_only_what_exists() -> None:
         assert set(profile.aliases.values()) <= set(METRICS)
         assert set(profile.empty) <= set(METRICS)
         named = {
-            gate["metric"].partition("@")[0] if isinstance(gate, dict) else name
+            gate.get("metric", name).partition("@")[0] if isinstance(gate, dict) else name
             for name, gate in profile.gates.items()
         }
         assert named <= set(profile.aliases) | set(METRICS)
