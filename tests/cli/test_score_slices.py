@@ -321,7 +321,8 @@ def test_saved_slices_are_judged_as_they_were(folder: Folder, demand: str, full:
     first, gate = gated(folder, demand, *options)
     again = folder.run("gate", "scores.json", "--gates", "gates.toml", "--format", "json")
     assert again.exit_code == first.exit_code
-    assert json.loads(again.out)["verdict"]["gates"] == [gate]
+    # Without the questions nobody knows any more which of them made it fail.
+    assert json.loads(again.out)["verdict"]["gates"] == [gate if full else {**gate, "damage": []}]
     assert json.loads(again.out)["slices"] == json.loads(first.out)["slices"]
 
 

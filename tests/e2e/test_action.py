@@ -244,7 +244,7 @@ def test_without_a_gate_nothing_is_decided(runner: Runner) -> None:
 def test_review_is_told(runner: Runner) -> None:
     write(
         runner.workspace / "gates.toml",
-        '[gates]\n"answer.precision" = { threshold = 0.5, review = [0.9, 1.0] }\n',
+        '[gates]\n"answer.precision" = { threshold = 0.5, review = [0.9, 1.0], min_n = 1 }\n',
     )
     done = runner.run(gates="gates.toml")
     assert done.code == 0, done.log

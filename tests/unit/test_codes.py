@@ -313,8 +313,23 @@ def _unjudged(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
         {"qid": row["qid"], "topk": ["p1#2"], "delta_s": [0.3], "embed_model": "m"}
         for row in TRACES
     ]
-    gates = ("--gates", "semantic.delta_s_hits=stable", "--require-delta-s")
+    folder.write("gates.toml", '"semantic.delta_s_hits" = { zone = "stable", min_n = 1 }\n')
+    gates = ("--gates", "gates.toml", "--require-delta-s")
     return folder.score(rows, "--profile", "all", *gates, *FULL)
+
+
+def _place_unknown(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    """Gold names chunks of run a; run b has halves of them."""
+    numbers = range(6)
+    gold = [{"qid": f"q{i}", "question": "?", "relevant": [f"a{i}"]} for i in numbers]
+    folder.write("gold.jsonl", gold)
+    for name, end in (("a", 800), ("b", 400)):
+        places = [{"id": f"{name}{i}", "doc": f"d{i}", "start": 0, "end": end} for i in numbers]
+        rows = [{"qid": f"q{i}", "hits": [place]} for i, place in enumerate(places)]
+        folder.write(f"{name}.jsonl", rows)
+    folder.write("gates.toml", '"retrieval.hit@5" = { max_drop = 0.02 }\n')
+    files = ("a.jsonl", "b.jsonl", "--gold", "gold.jsonl")
+    return folder.run("compare", *files, "--gates", "gates.toml", "--format", "json")
 
 
 LEXICAL = [{"qid": "A1", "question": "null keys?", "topk": [{"id": "p1#2", "text": "null keys"}]}]
@@ -341,6 +356,7 @@ RECIPES: dict[str, Recipe] = {
     "not-sent": _not_sent,
     "lexical-embedder": scored(*LEXICAL_GATE, *FULL, trace=LEXICAL, gold=GOLD[:1]),
     "unjudged-delta-s": _unjudged,
+    "place-unknown": _place_unknown,
     "bad-target": _bad_target,
     "host-not-allowed": _named_in_file('target = "http://example.com/ask"'),
     "not-trusted": _named_in_file('target = "python:app:answer"'),

@@ -124,4 +124,9 @@ def _entries_of(columns: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
+    if not isinstance(value, msgspec.Raw):
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except msgspec.MsgspecError:
+        return None  # such as a number out of range: the reader of rows names it

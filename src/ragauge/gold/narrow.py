@@ -31,7 +31,8 @@ Key = tuple[str, int | None]
 # Up to a stop, an empty line, or a line that begins a list, a table, a heading or a quote. A run
 # of stops is looked at from its beginning alone, or many of them would take quadratic time.
 _SENTENCE = re.compile(
-    r"\S.*?(?:(?<![.!?])[.!?]+[\"'”’)\]]*(?=\s|\Z)|(?=\n\s*(?:[-*+|#>`]|\d+[.)]\s|\n))|\Z)", re.DOTALL
+    r"\S.*?(?:(?<![.!?])[.!?]+[\"'”’)\]]*(?=\s|\Z)|(?=\n\s*(?:[-*+|#>`]|\d+[.)]\s|\n))|\Z)",
+    re.DOTALL,
 )
 _KEPT = (*HIT_DOCS, *HIT_HASHES[0], *HIT_SECTIONS)
 
