@@ -13,11 +13,13 @@ import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import product
 from typing import Any
 
 Row = dict[str, Any]
 Place = tuple[str, int, int]  # document, start, end
 BATCH = 10_000
+K = 10  # within which something counts as found
 
 
 def store(trace_path: str, database: str) -> dict[str, int]:
@@ -59,10 +61,10 @@ def hits_of(row: Row) -> list[Any]:
     return found
 
 
-def rank_of_id(hits: list[Any], expected: set[str]) -> int:
-    """The rank of the first expected id; 0 if there is none."""
+def rank_of_id(hits: list[Any], expected: str) -> int:
+    """The rank of an id; 0 if it is not there."""
     for rank, hit in enumerate(hits, 1):
-        if (hit if isinstance(hit, str) else hit["id"]) in expected:
+        if (hit if isinstance(hit, str) else hit["id"]) == expected:
             return rank
     return 0
 
@@ -79,11 +81,18 @@ def rank_of_place(hits: list[Any], place: Place) -> int:
     return 0
 
 
-def rank_of(hits: list[Any], expected: list[Any]) -> int:
-    """The best rank of what is expected, ids or places."""
-    if isinstance(expected[0], str):
-        return rank_of_id(hits, set(expected))
-    return min((rank for rank in (rank_of_place(hits, e) for e in expected) if rank), default=0)
+def rank_of(hits: list[Any], expected: Any) -> int:
+    """The rank of what is expected, an id or a place, within the cut-off; else 0."""
+    rank = (rank_of_id if isinstance(expected, str) else rank_of_place)(hits, expected)
+    return rank if rank <= K else 0
+
+
+def windows(place: Place) -> list[Place]:
+    """Where in a chunk evidence may stand: 40 bytes, every 20."""
+    doc, start, end = place
+    if end - start <= 40:
+        return [place]
+    return [*((doc, x, x + 40) for x in range(start, end - 40, 20)), (doc, end - 40, end)]
 
 
 def expected_of(row: Row) -> list[Any]:
@@ -92,35 +101,46 @@ def expected_of(row: Row) -> list[Any]:
     return [e if isinstance(e, str) else (e["doc"], e["start"], e["end"]) for e in listed]
 
 
-def kind_of(first: int, second: int) -> str:
-    """What became of a question."""
-    if first and not second:
+def kind_of(ranks: tuple[tuple[int, int], ...]) -> str:
+    """What became of a question, by the ranks of its pieces in both runs."""
+    found = sum(a > 0 for a, _ in ranks), sum(b > 0 for _, b in ranks)
+    if found[1] < found[0]:
         return "regression"
-    if first == second:
+    if any(a and not b for a, b in ranks):
+        return "mixed"
+    change = sum((1 / b if b else 0) - (1 / a if a else 0) for a, b in ranks)
+    if abs(change) < 1e-9:
         return "draw"
-    return "win" if not first or second < first else "loss"
+    return "win" if change > 0 else "loss"
+
+
+def pairs_of(piece: Any, a: list[Any], b: list[Any], places: dict[str, Place]) -> set[Any]:
+    """The ranks of a piece in both runs; of a chunk that run b has otherwise, at every place."""
+    if not places or not isinstance(piece, str):
+        return {(rank_of(a, piece), rank_of(b, piece))}
+    if piece not in places:
+        return {(0, 0), (0, 1)}  # nobody knows where it stands
+    return {(rank_of(a, place), rank_of(b, place)) for place in windows(places[piece])}
 
 
 def compare(gold_path: str, a_path: str, b_path: str) -> dict[str, int]:
-    """Count what became of the questions; ids of the first run are looked for as its places."""
+    """Count what became of the questions; chunks of the first run are looked for as places."""
     expected = {row["qid"]: expected_of(row) for row in rows(gold_path)}
     ids = {each for listed in expected.values() for each in listed if isinstance(each, str)}
     places: dict[str, Place] = {}
-    ranks: dict[str, int] = {}
+    hits: dict[str, list[Any]] = {}
     for row in rows(a_path):
-        hits = hits_of(row)
-        for hit in hits:
+        hits[row["qid"]] = hits_of(row)
+        for hit in hits[row["qid"]]:
             if isinstance(hit, dict) and hit["id"] in ids:
                 places[hit["id"]] = (hit["doc"], *hit["offsets"])
-        listed = expected[row["qid"]]
-        ranks[row["qid"]] = rank_of(hits, listed) if listed else 0
-    kinds = dict.fromkeys(("regression", "loss", "win", "draw"), 0)
+    kinds = dict.fromkeys(("regression", "mixed", "undecided", "loss", "win", "draw"), 0)
     for row in rows(b_path):
-        listed = expected[row["qid"]]
-        if places:
-            listed = [places[each] for each in listed if each in places]
-        if listed:
-            kinds[kind_of(ranks[row["qid"]], rank_of(hits_of(row), listed))] += 1
+        if listed := expected[row["qid"]]:
+            both = hits[row["qid"]], hits_of(row)
+            pieces = [pairs_of(piece, *both, places) for piece in listed]
+            possible = {kind_of(ranks) for ranks in product(*pieces)}
+            kinds[possible.pop() if len(possible) == 1 else "undecided"] += 1
     return kinds
 
 
