@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from typing import Any
 
 import pytest
@@ -388,3 +389,22 @@ def test_options_of_traces_are_refused_where_there_are_none(folder: Folder) -> N
     outcome = folder.run("compare", "a.json", "b.json", "--least-evidence", "80")
     assert outcome.exit_code == 2
     assert folder.run("compare", "a.json", "b.json").exit_code == 0
+
+
+def test_a_question_without_a_result_is_worse_than_a_miss(folder: Folder) -> None:
+    """a finds a half of the chunk and b has no trace: lost where it stands there, else a loss."""
+    many(folder, "third", "larger")
+    folder.write("b.jsonl", rows("q1", "b", "larger"))
+    query = compared(folder)["per_query"][0]
+    assert (query["query_id"], query["possible"]) == ("q0", ["regression", "loss"])
+    document = compared(folder, "--fail-on", "loss", "--allow-missing", code=1)
+    assert document["fail_on"]["loss"]["kinds"] == {"regression": 0, "loss": 1}
+
+
+def test_a_table_says_which_kinds_are_certain(folder: Folder) -> None:
+    """Under kb the kind of the source stands there, whether it is certain or not."""
+    many(folder, "sure", "sentences")
+    compared(folder, "--profile", "kb", "-o", "c.csv")
+    with open(folder.path / "c.csv", encoding="utf-8", newline="") as file:
+        found = [(row["qid"], row["kind"], row["certain"]) for row in csv.DictReader(file)]
+    assert found == [("q0", "regression", "yes"), ("q1", "regression", "no")]

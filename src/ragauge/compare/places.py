@@ -363,11 +363,8 @@ def _placed_change(
     if outcomes.wide:  # the ends of either run, which any end of the other may go with
         pairs = [(one, other) for one in sides[0] for other in sides[1]]
     all_changes = [judged(one, other) for one, other in dict.fromkeys(pairs)]
-    gone = bool(of.pairs.a.slots[number] or of.pairs.b.slots[number])
-    kinds = [
-        change.kind if gone and one.kind == "draw" and change.kind in ("win", "loss") else one.kind
-        for one in all_changes
-    ]
+    equal = _without_difference(of.pairs, number)
+    kinds = [equal if one.kind == "draw" else one.kind for one in all_changes]
     possible = tuple(kind for kind in KINDS if kind in kinds)
     loses = [bool(one.lost) or one.kind == "regression" for one in all_changes]
     regression: Regression = "yes" if all(loses) else "open" if any(loses) else "no"
@@ -399,6 +396,15 @@ def _placed_change(
         b_units=_only({one.b for one in all_changes}),
         note=_note(change, kind, possible, ranks, decided=decided),
     )
+
+
+def _without_difference(pairs: QuestionPairs, number: int) -> Kind:
+    """The kind of a question that finds the same: no result is worse than a miss."""
+    sides = pairs.a, pairs.b
+    for counts in ([side.absent[number] for side in sides], [side.slots[number] for side in sides]):
+        if counts[0] != counts[1]:
+            return "loss" if counts[1] > counts[0] else "win"
+    return "draw"
 
 
 def _only(values: set[float]) -> float | None:

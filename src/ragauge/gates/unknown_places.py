@@ -41,6 +41,8 @@ def result_of_ends(low: GateResult, high: GateResult, ends: PlaceEnds) -> GateRe
         margin=None,
         interval=None,
         detectable=None,
+        chances=None,
+        caution=None,
         reason=why,
         code=PLACE_UNKNOWN,
     )
@@ -61,8 +63,10 @@ def _nearest(result: GateResult, low: GateResult, high: GateResult) -> GateResul
     least = "at least" if result is high else "at most"
     why = (
         f"{least} this: the drop lies between {high.value:+.4f} and {low.value:+.4f}, as gold "
-        "names chunks, and the verdict is the same wherever in them the evidence stands"
+        "names chunks and not where in them the evidence stands"
     )
+    if result.reason is not None:
+        why += f"; at this end {result.reason}"
     return replace(result, interval=interval, detectable=None, chances=None, reason=why)
 
 

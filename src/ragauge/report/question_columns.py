@@ -106,6 +106,7 @@ _COMPARED: tuple[
     ("qid", "text", attrgetter("query_id")),
     ("turn", "whole", attrgetter("turn")),
     ("kind", "text", attrgetter("kind")),
+    ("certain", "text", lambda query: query.kind and ("yes" if query.certain else "no")),
     ("regression", "text", attrgetter("regression")),
     ("possible", "text", lambda query: " ".join(query.possible) or None),
     ("a_rank", "whole", lambda query: _one_rank(query.a_hit_rank)),
