@@ -82,6 +82,25 @@ def test_an_estimate_from_thirty_pins(folder: Folder) -> None:
     assert "estimated from 30 sampled pins" in shown
 
 
+def test_an_estimate_of_all_questions_does_not_judge_a_slice(folder: Folder) -> None:
+    """The pins were drawn from all questions; of every second one they say nothing.
+
+    What holds wherever the evidence stands is judged in a slice, too.
+    """
+    folder.write("a.jsonl", list(traces(TEXTS, HITS[0])))
+    folder.write("b.jsonl", list(traces(TEXTS, HITS[1])))
+    rows = pinned_gold([question.qid for question in TEXTS.questions][:30], of=100)
+    typed = [{**row, "type": ("table", "text")[at % 2]} for at, row in enumerate(rows)]
+    folder.write("gold.jsonl", typed)
+    in_slice = ', slice = "type=table"'
+    for most, part, code in ((0.6, "", 0), (0.6, in_slice, 4), (1.0, in_slice, 0)):
+        folder.write("gates.toml", f'[gates]\n"{HIT}" = {{ max_drop = {most}{part} }}\n')
+        found = compared(folder, "--k", "10", "--gates", "gates.toml", code=code)
+        (gate,) = found["verdict"]["gates"]
+        assert (gate["value"] is None) is (code == 4)
+        assert code == 0 or "the drop lies between" in gate["reason"]
+
+
 def test_no_estimate_from_few_pins_or_from_a_part_of_them(folder: Folder) -> None:
     """19 are too few, and of 40 that were drawn 25 may be the easy ones."""
     folder.write("a.jsonl", list(traces(TEXTS, HITS[0])))

@@ -278,6 +278,23 @@ def test_the_best_run_of_a_slice_is_chosen_by_the_slice(
     assert (gate["value"], gate["n"], done.exit_code) == (0.2, 10, 1)
 
 
+@pytest.mark.parametrize(("lost", "code"), [(0, 0), (4, 1)])
+def test_a_drop_of_a_slice_is_judged_across_chunkings(
+    base: Folder, monkeypatch: pytest.MonkeyPatch, lost: int, code: int
+) -> None:
+    """Other chunks, ten questions of each type: those of the other type are not gone."""
+    base.write(
+        "gold.jsonl",
+        [{**row, "type": "table" if at < 10 else "text"} for at, row in enumerate(gold())],
+    )
+    save(base, monkeypatch, "base", traces("v1"), day=1)
+    base.write("gates.toml", GATES.replace("policy", 'slice = "type=table", policy'))
+    rows = traces("v2", size=200, lost=lost)
+    done = score(base, rows, "--baseline", "base.jsonl.gz", "-o", "scores.json")
+    (gate,) = json.loads(Path("scores.json").read_text())["verdict"]["gates"]
+    assert (gate["value"], gate["n"], done.exit_code) == (lost / 10, 10, code), gate["reason"]
+
+
 def test_the_self_test_tries_gates_against_every_baseline(
     base: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -316,13 +316,16 @@ def test_gates_on_the_whole_and_on_parts_stand_side_by_side(folder: Folder) -> N
     ],
 )
 def test_saved_slices_are_judged_as_they_were(folder: Folder, demand: str, full: bool) -> None:
-    """Save, load and judge again: the same gate, to the last digit; --full adds nothing here."""
+    """Save, load and judge again: the same gate, to the last digit.
+
+    --full adds the values of questions, by which those are named that made it fail.
+    """
     options = ("-o", "scores.json", *(["--full"] if full else []))
     first, gate = gated(folder, demand, *options)
     again = folder.run("gate", "scores.json", "--gates", "gates.toml", "--format", "json")
     assert again.exit_code == first.exit_code
-    # Without the questions nobody knows any more which of them made it fail.
-    assert json.loads(again.out)["verdict"]["gates"] == [gate if full else {**gate, "damage": []}]
+    damage = gate["damage"] if full else []
+    assert json.loads(again.out)["verdict"]["gates"] == [{**gate, "damage": damage}]
     assert json.loads(again.out)["slices"] == json.loads(first.out)["slices"]
 
 

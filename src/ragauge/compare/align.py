@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from msgspec import Struct
@@ -449,14 +449,16 @@ def _with_slices(scores: Scores, items: Sequence[GoldItem], inputs: StoredInputs
         for dimension, parts in table.slices.items()
     }
     ends = scores.ends
-    if ends is not None:
-        low, high = (
-            replace(end, per_question=replace(end.per_question, slices=slices))
-            for end in (ends.low, ends.high)
-            if end.per_question is not None
-        )
-        ends = replace(ends, low=low, high=high)
-    return replace(scores, per_question=replace(values, slices=slices), ends=ends)
+    if ends is not None:  # they are of the same questions, and judged as the run itself is
+        low, high = (_in_slices(end, slices) for end in (ends.low, ends.high))
+        scores = replace(scores, ends=replace(ends, low=low, high=high))
+    return _in_slices(scores, slices)
+
+
+def _in_slices(scores: Scores, slices: Mapping[str, Mapping[str, Any]]) -> Scores:
+    values = scores.per_question
+    assert values is not None
+    return replace(scores, per_question=replace(values, slices=slices))
 
 
 def _with_unit_names(scores: Scores, items: Sequence[GoldItem], chunks: Chunks) -> Scores:

@@ -139,7 +139,7 @@ def drop_of(
         beyond = " beside those that the baseline lacks" if pairs.lacking else ""
         inside = "" if part is None else f" of {part}"
         return _undefined("incomparable", f"no question{inside} has {metric} in both runs{beyond}")
-    gone = _gone(metric, baseline, pairs, part)
+    gone = _gone(metric, baseline, pairs, part, everywhere)
     if 10 * len(gone) > len(gone) + n and "fewer-questions" not in tolerated:
         return _undefined(
             "fewer-questions",
@@ -224,10 +224,17 @@ def _left_out(
         yield "the embedders of the two runs differ"
 
 
-def _gone(metric: str, baseline: Scores, pairs: PairedValues, part: str | None) -> list[str]:
+def _gone(
+    metric: str,
+    baseline: Scores,
+    pairs: PairedValues,
+    part: str | None,
+    everywhere: PairedValues,
+) -> list[str]:
     """The questions that have a value in the baseline, or had one, and are not compared.
 
-    Of a slice those in it, as far as the baseline says which they are.
+    Of a slice those in it, as far as the baseline says which they are. Where it does not, as a run
+    that was aligned, those are in other slices that can be compared `everywhere`.
     """
     values = baseline.per_question
     assert values is not None
@@ -235,6 +242,8 @@ def _gone(metric: str, baseline: Scores, pairs: PairedValues, part: str | None) 
     inside = None if part is None else values.in_slice(part)
     if inside is not None:
         valued &= inside
+    elif part is not None:
+        valued[everywhere.theirs] = False
     valued[pairs.theirs] = False
     places = np.flatnonzero(valued).tolist()
     names = [question_name(values.qids[place], values.turns[place]) for place in places]

@@ -193,8 +193,11 @@ def _judge_drop(
         estimate = ends.estimates.get(gate.metric) if gate.part is None else None
         if result.code != PLACE_UNKNOWN or estimate is None:
             return result
+        # A sample is of all questions, and says nothing of a slice; nor does it fill any gap.
+        if gate.part is not None or low.value is None or high.value is None:
+            return result
         return replace(
-            _judged(gate, *estimated_drop(estimate, gate.better, low.n), "lower"),
+            _judged(gate, *estimated_drop(estimate, gate, low.n), "lower"),
             reason=f"estimated from {estimate.pins} sampled pins",
         )
     trouble = _doubtful(gate.metric, scores)

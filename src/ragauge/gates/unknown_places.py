@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ragauge.metrics.metric import Better
 from ragauge.model.phrases import count
 from ragauge.model.scores import PLACE_UNKNOWN, PlaceEnds, SampledEstimate
-from ragauge.model.verdict import GateResult
-from ragauge.stats.intervals import Interval
+from ragauge.model.verdict import Gate, GateResult
+from ragauge.stats.intervals import TAIL, Z95, Interval, normal_quantile
 
 WHY_UNKNOWN = "gold names chunks, and it depends on where in them the evidence stands"
 
@@ -70,11 +69,13 @@ def _nearest(result: GateResult, low: GateResult, high: GateResult) -> GateResul
     return replace(result, interval=interval, detectable=None, chances=None, reason=why)
 
 
-def estimated_drop(
-    estimate: SampledEstimate, better: Better, n: int
-) -> tuple[float, int, Interval]:
-    """How much worse a metric is by a sample of pins, the number of questions, and the interval."""
-    low, high = estimate.interval
-    if better == "lower":
+def estimated_drop(estimate: SampledEstimate, gate: Gate, n: int) -> tuple[float, int, Interval]:
+    """How much worse a metric is by a sample of pins, the number of questions, and the interval.
+
+    Against the best of some runs it holds for all of them at once, as any other does.
+    """
+    wider = normal_quantile(TAIL / gate.chosen_from) / Z95
+    low, high = (estimate.delta + wider * (end - estimate.delta) for end in estimate.interval)
+    if gate.better == "lower":
         return estimate.delta, n, (low, high)
     return -estimate.delta + 0.0, n, (-high + 0.0, -low + 0.0)
