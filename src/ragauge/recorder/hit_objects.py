@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ragauge.formats.library_hits import is_library_hit, known_hit
 from ragauge.model.field_spellings import HIT_SPELLINGS
 from ragauge.model.target import TargetError, TargetOptions
 from ragauge.spans import PLACE_NAMES, Span
@@ -46,7 +47,9 @@ def _hit(document: Any) -> Any:
         return _node_hit(node, getattr(document, "score", score))
     if isinstance(document, Mapping):
         row = {str(name): value for name, value in document.items()}
-        return _read_row(row if score is None else {"score": score, **row})
+        row = row if score is None else {"score": score, **row}
+        # As JSON, a document of a library has its text and its id elsewhere, too.
+        return known_hit(row) if is_library_hit(row) else _read_row(row)
     return document if isinstance(document, str) else str(document)
 
 

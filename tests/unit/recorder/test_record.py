@@ -292,3 +292,34 @@ def test_what_cannot_be_decorated_or_chosen_is_an_error() -> None:
         ragauge.record("t.jsonl")("Where?")  # type: ignore[type-var]
     with pytest.raises(RagaugeError, match="a list of texts"):
         ragauge.record("t.jsonl", secrets="abc")
+
+
+@pytest.mark.parametrize(
+    ("document", "hit"),
+    [
+        (
+            {"page_content": "Port 8080.", "metadata": {"id": "net#1", "source": "net.md"}},
+            {"id": "net#1", "doc": "net.md", "text": "Port 8080."},
+        ),
+        (
+            {"text": "Port 8080.", "metadata": {"id": "net#1"}},
+            {"id": "net#1", "text": "Port 8080."},
+        ),
+        ({"content": "Port 8080.", "id": "net#1"}, {"id": "net#1", "text": "Port 8080."}),
+        (
+            {"node": {"text": "Port 8080.", "id_": "net#1"}, "score": 0.5},
+            {"id": "net#1", "text": "Port 8080.", "score": 0.5},
+        ),
+        (
+            ({"page_content": "Port 8080.", "metadata": {"source": "net.md"}}, 0.5),
+            {"doc": "net.md", "text": "Port 8080.", "score": 0.5},
+        ),
+    ],
+)
+def test_documents_as_dicts_keep_their_text_and_id(
+    document: Any, hit: dict[str, Any], tmp_path: Path
+) -> None:
+    """An app that answers in JSON has the documents of its library as dicts."""
+    path = tmp_path / "traces.jsonl"
+    assert ragauge.record(path).write("Which port?", "8080", [document])
+    assert json.loads(path.read_text())["hits"] == [hit]
