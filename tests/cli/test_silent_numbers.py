@@ -646,3 +646,15 @@ def test_metrics_that_count_answers_without_evidence_are_named(folder: Folder) -
     traces = [{"qid": f"Q{n}", "hits": ["c"], "answer": "Yes."} for n in range(4)]
     outcome = scored(folder, gold, traces, "--metrics", "citation.hit_rate")
     assert "is not measured; citation.hit_rate counts such answers all the same" in outcome.err
+
+
+def test_answers_that_cite_nothing_are_told(folder: Folder) -> None:
+    """Logs of most systems have no citations, and zeros would pass for wrong answers."""
+    gold = [{"qid": f"Q{n}", "question": f"{n}?", "relevant": [f"c{n}"]} for n in range(4)]
+    traces = [{"qid": f"Q{n}", "hits": [f"c{n}"], "answer": "Yes."} for n in range(4)]
+    said = "no answer cites anything, and answer.precision, citation.hit_rate are 0 for that alone"
+    metrics = ("--metrics", "answer.precision,citation.hit_rate,recall@5")
+    assert said in scored(folder, gold, traces, *metrics).err
+    assert "cites" not in scored(folder, gold, traces, "--metrics", "recall@5").err
+    traces[0]["citations"] = ["c9"]
+    assert "cites" not in scored(folder, gold, traces, *metrics).err

@@ -86,6 +86,29 @@ def _counted_anyway(metrics: Mapping[str, MetricResult]) -> str:
     )
 
 
+_BY_CITATIONS = (
+    "answer.precision",
+    "answer.grounded_precision",
+    "answer.compliance",
+    "citation.hit_rate",
+    "citation.hit_rate_answerable",
+    "citation.recall",
+)
+
+
+def uncited_caution(totals: Totals, metrics: Mapping[str, MetricResult]) -> list[str]:
+    """That no answer of a run cites anything: what counts citations is 0 whatever was said."""
+    if totals.cited or min(totals.answered, totals.spoken) < FEWEST_UNMATCHED:
+        return []
+    zeros = [name for name in _BY_CITATIONS if name in metrics and metrics[name].value == 0]
+    if not zeros:
+        return []
+    return [
+        f"no answer cites anything, and {', '.join(zeros)} {'is' if len(zeros) == 1 else 'are'} 0 "
+        "for that alone; log `citations` with the answers, or choose other metrics (--metrics)"
+    ]
+
+
 def cutoff_caution(ks: tuple[int, ...], totals: Totals) -> list[str]:
     """That a cut-off which was asked for is beyond all hits."""
     most = totals.most_hits
