@@ -658,3 +658,23 @@ def test_answers_that_cite_nothing_are_told(folder: Folder) -> None:
     assert "cites" not in scored(folder, gold, traces, "--metrics", "recall@5").err
     traces[0]["citations"] = ["c9"]
     assert "cites" not in scored(folder, gold, traces, *metrics).err
+
+
+def test_places_in_documents_that_gold_never_names_are_not_evaluable(folder: Folder) -> None:
+    gold = [
+        {
+            "qid": f"Q{n}",
+            "question": f"{n}?",
+            "relevant": [{"doc": "a.md", "start": n, "end": n + 9}],
+        }
+        for n in range(4)
+    ]
+    hit = {"id": "c", "doc": "b.md", "start": 0, "end": 20}
+    traces = [{"qid": f"Q{n}", "hits": [hit]} for n in range(4)]
+    outcome = scored(folder, gold, traces, "--metrics", "recall@5")
+    assert outcome.exit_code == 4
+    assert "ids-never-match: no hit or citation (such as `c`) lies in a document" in outcome.err
+    # One hit in the document, wherever it lies, shows that names are the same: zeros are true.
+    traces[0]["hits"] = [{**hit, "doc": "a.md", "start": 500, "end": 600}]
+    outcome = scored(folder, gold, traces, "--metrics", "recall@5")
+    assert (outcome.exit_code, "ids-never-match" in outcome.err) == (0, False)
