@@ -646,3 +646,35 @@ def test_metrics_that_count_answers_without_evidence_are_named(folder: Folder) -
     traces = [{"qid": f"Q{n}", "hits": ["c"], "answer": "Yes."} for n in range(4)]
     outcome = scored(folder, gold, traces, "--metrics", "citation.hit_rate")
     assert "is not measured; citation.hit_rate counts such answers all the same" in outcome.err
+
+
+def test_answers_that_cite_nothing_are_told(folder: Folder) -> None:
+    """Logs of most systems have no citations, and zeros would pass for wrong answers."""
+    gold = [{"qid": f"Q{n}", "question": f"{n}?", "relevant": [f"c{n}"]} for n in range(4)]
+    traces = [{"qid": f"Q{n}", "hits": [f"c{n}"], "answer": "Yes."} for n in range(4)]
+    said = "no answer cites anything, and answer.precision, citation.hit_rate are 0 for that alone"
+    metrics = ("--metrics", "answer.precision,citation.hit_rate,recall@5")
+    assert said in scored(folder, gold, traces, *metrics).err
+    assert "cites" not in scored(folder, gold, traces, "--metrics", "recall@5").err
+    traces[0]["citations"] = ["c9"]
+    assert "cites" not in scored(folder, gold, traces, *metrics).err
+
+
+def test_places_in_documents_that_gold_never_names_are_not_evaluable(folder: Folder) -> None:
+    gold = [
+        {
+            "qid": f"Q{n}",
+            "question": f"{n}?",
+            "relevant": [{"doc": "a.md", "start": n, "end": n + 9}],
+        }
+        for n in range(4)
+    ]
+    hit = {"id": "c", "doc": "b.md", "start": 0, "end": 20}
+    traces = [{"qid": f"Q{n}", "hits": [hit]} for n in range(4)]
+    outcome = scored(folder, gold, traces, "--metrics", "recall@5")
+    assert outcome.exit_code == 4
+    assert "ids-never-match: no hit or citation (such as `c`) lies in a document" in outcome.err
+    # One hit in the document, wherever it lies, shows that names are the same: zeros are true.
+    traces[0]["hits"] = [{**hit, "doc": "a.md", "start": 500, "end": 600}]
+    outcome = scored(folder, gold, traces, "--metrics", "recall@5")
+    assert (outcome.exit_code, "ids-never-match" in outcome.err) == (0, False)

@@ -86,6 +86,29 @@ def _counted_anyway(metrics: Mapping[str, MetricResult]) -> str:
     )
 
 
+_BY_CITATIONS = (
+    "answer.precision",
+    "answer.grounded_precision",
+    "answer.compliance",
+    "citation.hit_rate",
+    "citation.hit_rate_answerable",
+    "citation.recall",
+)
+
+
+def uncited_caution(totals: Totals, metrics: Mapping[str, MetricResult]) -> list[str]:
+    """That no answer of a run cites anything: what counts citations is 0 whatever was said."""
+    if totals.cited or min(totals.answered, totals.spoken) < FEWEST_UNMATCHED:
+        return []
+    zeros = [name for name in _BY_CITATIONS if name in metrics and metrics[name].value == 0]
+    if not zeros:
+        return []
+    return [
+        f"no answer cites anything, and {', '.join(zeros)} {'is' if len(zeros) == 1 else 'are'} 0 "
+        "for that alone; log `citations` with the answers, or choose other metrics (--metrics)"
+    ]
+
+
 def cutoff_caution(ks: tuple[int, ...], totals: Totals) -> list[str]:
     """That a cut-off which was asked for is beyond all hits."""
     most = totals.most_hits
@@ -265,15 +288,25 @@ def unmatched_block(
     if np.count_nonzero(totals.naming & has_evidence) < FEWEST_UNMATCHED:
         return None
     names = names_in_gold()
-    hits = named_hits(names)
     details = keys.details.values()
     places = [anchor for item in details for anchor in item.anchors]
-    if (names and hits.matched) or (places and hits.placed):
+    docs = {anchor.doc for anchor in places if anchor.doc}
+    hits = named_hits(names | docs)
+    if hits.matched or (places and hits.listed):
+        return None
+    if places and hits.placed and not (docs and hits.documented):
         return None
     if places and hits.quotable and any(item.quoted for item in details):
         return None
     if hits.example is None:
         return None
+    if places and hits.placed:
+        return VerdictBlock(
+            "ids-never-match",
+            f"no hit or citation (such as {hits.example}) lies in a document that the gold set "
+            f"names (such as `{min(docs)}`); log the names that gold has, or say where the "
+            "documents are (--corpus DIR)",
+        )
     cure = "say where the chunks lie (--chunks FILE or --corpus DIR)"
     mine = f"such as {hits.example}"
     kind = "ids" if hits.example.startswith("`") else "texts"

@@ -545,6 +545,12 @@ class ScoringRun:
             *input_checks.question_cautions(asked, lambda: self._first_foreign(first)),
             *(input_checks.cutoff_caution(self.plan.k, self.totals) if self.plan.asked_k else ()),
             *self._other_names(metrics),
+            # Under the rules of a source a trace without an answer counts as one.
+            *(
+                ()
+                if self.plan.profile.follows_source
+                else input_checks.uncited_caution(self.totals, metrics)
+            ),
         ]
 
     def _other_names(self, metrics: Mapping[str, MetricResult]) -> list[str]:

@@ -52,7 +52,8 @@ class NamedHits(Struct, frozen=True, kw_only=True):
     """What hits and citations are known by, over some rows.
 
     matched     one of them is called as something that gold names
-    placed      one has a place, or a chunk of the list has its id
+    placed      one has a place of its own
+    listed      a chunk of the list has the id of one
     documented  one has a document
     quotable    one has a text
     example     the first of them, as a sentence names it
@@ -62,6 +63,7 @@ class NamedHits(Struct, frozen=True, kw_only=True):
 
     matched: bool = False
     placed: bool = False
+    listed: bool = False
     documented: bool = False
     quotable: bool = False
     example: str | None = None
@@ -72,6 +74,7 @@ class NamedHits(Struct, frozen=True, kw_only=True):
         return NamedHits(
             matched=self.matched or later.matched,
             placed=self.placed or later.placed,
+            listed=self.listed or later.listed,
             documented=self.documented or later.documented,
             quotable=self.quotable or later.quotable,
             example=later.example if self.example is None else self.example,

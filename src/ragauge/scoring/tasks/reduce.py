@@ -484,7 +484,8 @@ def named_hits(trace: Trace, names: Set[str], chunks: Mapping[str, Chunk]) -> Na
     of_hits = {name for hit in trace.hits for name in (hit.id, hit.doc, hit.path)}.union(named)
     return NamedHits(
         matched=not names.isdisjoint((*ids, *documents)),
-        placed=any(thing.spans for thing in things) or not chunks.keys().isdisjoint(ids),
+        placed=any(thing.spans for thing in things),
+        listed=not chunks.keys().isdisjoint(ids),
         documented=bool(documents),
         quotable=any(hit.text for hit in trace.hits),
         example=next(map(_shown_name, called), None),
