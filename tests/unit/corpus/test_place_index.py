@@ -119,6 +119,7 @@ def test_a_run_shorter_than_forty_characters_or_half_says_nothing(tmp_path: Path
         assert not match.whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("letter", ["a", "ab", "abcabd "])
 def test_texts_that_repeat_themselves_are_ambiguous_at_once(letter: str, tmp_path: Path) -> None:
     """Each entry of the table is the same here; nothing may be compared with everything."""

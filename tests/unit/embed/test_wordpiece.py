@@ -141,6 +141,7 @@ def test_pieces_of_any_text_are_those_of_the_reference(
     assert WordPieces(bert, 256).pieces(text).numbers == theirs.ids
 
 
+@pytest.mark.slow
 def test_pieces_of_the_samples_are_those_of_the_reference(
     bert: dict[str, int], reference: object
 ) -> None:

@@ -107,6 +107,7 @@ def test_slots_of_a_question_are_averaged_as_fractions() -> None:
     assert scores.metrics["retrieval.recall@7"].value == float(Fraction(54, 84))
 
 
+@pytest.mark.slow
 def test_no_exact_threshold_fails_by_rounding() -> None:
     """10,000 random gates on levels and on drops whose threshold is just what the run has."""
     draw = random.Random(55)

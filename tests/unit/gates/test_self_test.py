@@ -284,6 +284,7 @@ def test_the_drop_demanded_is_no_flip() -> None:
     assert share(now, gate_of(0.0199, drop=True), before) == 0.5
 
 
+@pytest.mark.slow
 def test_quantiles_are_exchanged_value_by_value() -> None:
     rng = np.random.default_rng(6)
     now, before = rng.lognormal(6, 0.5, 41), rng.lognormal(6, 0.5, 41)
@@ -449,6 +450,7 @@ def test_at_least_one_resample() -> None:
 # --- determinism ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [40, POISSON_FROM + 40])
 def test_the_order_of_questions_is_nothing(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor are threads, nor how many questions are summed at a time."""

@@ -70,6 +70,7 @@ def test_the_first_list_gives_the_numbers_of_traces_that_have_no_other(
     assert first.stages == score(gold, traces, metrics=["retrieval.*"]).stages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["first", "last"])
 def test_files_workers_rows_and_values_in_memory_agree(
     gold: Path, tmp_path: Path, stage: Any
@@ -133,6 +134,7 @@ def test_the_list_may_be_called_as_the_user_likes(gold: Path, tmp_path: Path) ->
     assert first["retrieval.mrr@10"] == pytest.approx(5 / 12)
 
 
+@pytest.mark.slow
 def test_commands_take_the_stage(folder: Folder) -> None:
     folder.write("gold.jsonl", GOLD)
     folder.write("t.jsonl", TRACES)
@@ -207,6 +209,7 @@ def test_a_run_stores_the_stage_that_it_is_asked_for(folder: Folder) -> None:
     assert "no answer has `hits_before_rerank`" in done.err
 
 
+@pytest.mark.slow
 def test_a_shadow_is_judged_on_the_stage_that_is_asked_for(folder: Folder) -> None:
     """Files and targets alike: the reranker lost the evidence of Q2, the list before it has it."""
     folder.write("gold.jsonl", GOLD)

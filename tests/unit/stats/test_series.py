@@ -57,6 +57,7 @@ def test_a_trend_of_five() -> None:
     assert trend_test([0.90, 0.88, 0.86, 0.84, 0.82]).slope == pytest.approx(-0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [5, 8, 13, 20, 40])
 def test_trends_agree_with_scipy(n: int) -> None:
     """Without ties its exact p of Kendall's tau against time is the same test."""
@@ -86,6 +87,7 @@ def test_ties_are_counted_exactly(values: tuple[int, ...]) -> None:
         assert trend_test(order).p == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_long_series_are_normal_with_ties() -> None:
     """Beyond 60 values, as scipy's asymptotic test, but for the half step that we take off."""
     from scipy import stats as scipy_stats
