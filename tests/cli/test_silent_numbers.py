@@ -678,3 +678,22 @@ def test_places_in_documents_that_gold_never_names_are_not_evaluable(folder: Fol
     traces[0]["hits"] = [{**hit, "doc": "a.md", "start": 500, "end": 600}]
     outcome = scored(folder, gold, traces, "--metrics", "recall@5")
     assert (outcome.exit_code, "ids-never-match" in outcome.err) == (0, False)
+
+
+# --- citations under other names ---
+
+
+@pytest.mark.parametrize(("cited", "warned"), [([1], True), (["d#1"], False)])
+def test_citations_that_name_nothing_are_told(
+    folder: Folder, cited: list[object], warned: bool
+) -> None:
+    """`1` for the first hit is not read in rows of our own: every number of citations is 0."""
+    numbers = range(5)
+    gold = [
+        {"qid": f"q{i}", "question": "?", "answerable": True, "relevant": ["d#1"]} for i in numbers
+    ]
+    rows = [{"qid": f"q{i}", "hits": ["d#1"], "answer": "So.", "citations": cited} for i in numbers]
+    folder.write("gold.jsonl", gold)
+    folder.write("trace.jsonl", rows)
+    done = folder.run("score", "gold.jsonl", "trace.jsonl", "--profile", "all")
+    assert ("nothing that an answer cites was retrieved" in done.err) == warned

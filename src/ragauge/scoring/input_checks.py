@@ -109,6 +109,20 @@ def uncited_caution(totals: Totals, metrics: Mapping[str, MetricResult]) -> list
     ]
 
 
+def citation_names_caution(metrics: Mapping[str, MetricResult]) -> list[str]:
+    """That whatever answers cite was not retrieved and is not evidence: are they other names?"""
+    in_context = metrics.get("citation.in_context")
+    if in_context is None or in_context.value != 0 or in_context.n < FEWEST_UNMATCHED:
+        return []
+    found = [metrics[name] for name in ("citation.recall", "citation.precision") if name in metrics]
+    if any(result.value for result in found):
+        return []
+    return [
+        "nothing that an answer cites was retrieved, or is named as evidence: if citations are "
+        "numbers of hits, such as 1 for the first, write the ids of the hits instead"
+    ]
+
+
 def cutoff_caution(ks: tuple[int, ...], totals: Totals) -> list[str]:
     """That a cut-off which was asked for is beyond all hits."""
     most = totals.most_hits

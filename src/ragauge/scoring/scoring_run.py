@@ -551,6 +551,7 @@ class ScoringRun:
                 if self.plan.profile.follows_source
                 else input_checks.uncited_caution(self.totals, metrics)
             ),
+            *input_checks.citation_names_caution(metrics),
         ]
 
     def _other_names(self, metrics: Mapping[str, MetricResult]) -> list[str]:
