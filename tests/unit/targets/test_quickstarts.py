@@ -286,7 +286,9 @@ def test_a_collection_of_chroma(folder: Folder, pages: Documentation) -> None:
     chromadb = pytest.importorskip("chromadb")
     rows = chunks_of(pages)
     client = chromadb.PersistentClient(path=str(folder.path / "chroma"))
-    collection = client.create_collection("pages", metadata={"hnsw:space": "cosine"})
+    # Searched wide enough to be exact: threads build the index a little otherwise each time.
+    settings = {"hnsw:space": "cosine", "hnsw:construction_ef": 1000, "hnsw:search_ef": 1000}
+    collection = client.create_collection("pages", metadata=settings)
     collection.add(
         ids=[name for name, _, _ in rows],
         documents=[text for _, _, text in rows],
