@@ -510,6 +510,16 @@ def test_gates_that_cannot_tell_are_not_judged_and_named_at_the_end(
     )  # fmt: skip
     assert alone.exit_code == 4
     assert "no gate is left to decide" in alone.out
+    gates = (
+        '"semantic.delta_s_cited" = { zone = "stable" }\n"retrieval.hit@5" = { max_drop = 0.1 }\n'
+    )
+    folder.write("gates.toml", gates)
+    waived = folder.run(
+        "score", "gold.jsonl", "trace.jsonl", "--embed", "plane", "--profile", "all",
+        "--gates", "gates.toml", "--allow-no-baseline",
+    )  # fmt: skip
+    assert waived.exit_code == 4
+    assert "no gate is left to decide" in waived.out
 
 
 def test_a_stored_run_is_judged_by_the_bands_of_today(

@@ -142,8 +142,10 @@ def judge(
         key=ORDER.index,
         default="pass",
     )
-    if worst == "not-judged" and alone:
-        why = "; ".join(dict.fromkeys(result.reason or "" for result in results))
+    unjudged = [result for result in results if result.status == "not-judged"]
+    deciding = [result for result in results if not result.waived and result not in unjudged]
+    if unjudged and not deciding and alone:
+        why = "; ".join(dict.fromkeys(result.reason or "" for result in unjudged))
         blocks.append(VerdictBlock("unjudged-delta-s", f"no gate is left to decide: {why}"))
     if blocks:
         worst = "not-evaluable"
@@ -189,12 +191,11 @@ def _judge_drop(
             for run, before in ((ends.low, baseline.ends.low), (ends.high, baseline.ends.high))
         )
         result = result_of_ends(low, high, ends)
-        # Of a slice a sample of all questions says nothing.
+        # A sample is of all questions, and says nothing of a slice; nor does it fill any gap.
         estimate = ends.estimates.get(gate.metric) if gate.part is None else None
         if result.code != PLACE_UNKNOWN or estimate is None:
             return result
-        # A sample is of all questions, and says nothing of a slice; nor does it fill any gap.
-        if gate.part is not None or low.value is None or high.value is None:
+        if low.value is None or high.value is None:
             return result
         return replace(
             _judged(gate, *estimated_drop(estimate, gate, low.n), "lower"),
