@@ -83,9 +83,9 @@ def scores_fields() -> dict[str, str]:
         single.write_text(gold.read_text("utf-8").partition("\n")[0], "utf-8")
         alone = Path(temporary) / "alone.jsonl"
         alone.write_text(first, "utf-8")
-        whole = score(gold, trace, profile="all")
+        whole = score(gold, trace, profile="all", hashes=True)
         partial = score(gold, broken, profile="all", on_bad_line="skip", hashes=False)
-        default = score(single, alone, profile="ship")
+        default = score(single, alone, profile="ship", hashes=True)
         turns = _score_rows(Path(temporary), TURN_GOLD, TURN_TRACES)
         chunks = Path(temporary) / "chunks.jsonl"
         chunks.write_text(json.dumps(PLACE_CHUNKS[0]), "utf-8")

@@ -55,8 +55,12 @@ _keep_run = checked(run_store.keep_run)
 
 @wraps(scoring.score)
 def score(gold: Gold, traces: Traces, **options: Any) -> ScoreResult:
-    """Score traces against gold; the result keeps both, for pages that show hits."""
+    """Score traces against gold; the result keeps both, for pages that show hits.
+
+    Results can be compared, so they have hashes unless they are not asked for.
+    """
     _own_gates(options)
+    options.setdefault("hashes", True)
     gold, traces = rereadable(gold), rereadable(traces)
     kept = KeptInputs(gold, traces, **options)
     return score_result(_score(gold, traces, **options), kept)
@@ -71,6 +75,14 @@ def keep_run(*args: Any, **options: Any) -> ScoreResult:
 
 for _function in (score, keep_run):
     _function.__annotations__ = {**_function.__annotations__, "return": "ScoreResult"}
+_shown = signature(scoring.score)
+score.__signature__ = _shown.replace(  # type: ignore[attr-defined]
+    parameters=[
+        parameter.replace(default=True) if name == "hashes" else parameter
+        for name, parameter in _shown.parameters.items()
+    ],
+    return_annotation="ScoreResult",
+)
 
 
 def _own_gates(options: dict[str, Any]) -> None:

@@ -92,7 +92,7 @@ def score(
     chunks: PathLike | None = None,
     corpus: PathLike | None = None,
     options: Options = Options(),  # noqa: B008  (frozen)
-    hashes: bool = True,
+    hashes: bool = False,
     keep: Callable[[ScoredRun], None] | None = None,
     embed: Embedding | None = None,
     bands: Mapping[str, Bands] | None = None,

@@ -54,7 +54,7 @@ def fraction_total(values: NDArray[np.float64]) -> Fraction:
     """
     if float(np.abs(values).max(initial=0.0)) <= _LARGEST_VALUE:
         units = to_units(values)
-        if not (units & _BETWEEN).any():
+        if not (units & _BETWEEN).any() and (units / UNIT == values).all():
             return Fraction(total(units), UNIT)
         different, counts = np.unique(values, return_counts=True)
         if len(different) <= _MOST_FRACTIONS:
@@ -70,8 +70,10 @@ def as_fraction(value: float) -> Fraction:
     simple = exact.limit_denominator(_DENOMINATOR)
     if abs(simple - exact) <= abs(exact) * _LAST_BITS:
         return simple
+    if round(exact * UNIT) / UNIT != value:
+        return exact
     simple = exact.limit_denominator(_COARSE_DENOMINATOR)
-    return simple if simple and abs(simple - exact) <= Fraction(1, UNIT) else exact
+    return simple if abs(simple - exact) <= Fraction(1, UNIT) else exact
 
 
 def total(numbers: NDArray[np.int64]) -> int:

@@ -286,6 +286,37 @@ def test_what_nothing_recognises_is_open(recut: Folder) -> None:
     assert found["deltas"]["run.unknown"]["b"] == 0.0
 
 
+@pytest.mark.parametrize(
+    ("demand", "words"),
+    [
+        (("--gates", "g.toml"), "gold pin --narrow"),
+        (("--fail-on", "regression"), "6 questions are open (place-unknown)"),
+    ],
+)
+def test_what_nothing_recognises_makes_a_demand_not_evaluable(
+    recut: Folder, demand: tuple[str, ...], words: str
+) -> None:
+    """Leave to judge without what is missing does not let it pass: nothing is missing."""
+    files = ("compare", "a.jsonl", "b.jsonl", "--gold", "gold.jsonl")
+    for allowed in ((), ("--allow-missing",)):
+        outcome = recut.run(*files, *demand, *allowed)
+        assert outcome.exit_code == 4
+        assert "NOT EVALUABLE" in outcome.out
+        assert words in said(outcome)
+
+
+def test_what_nothing_recognises_is_passed_only_where_that_is_asked_for(recut: Folder) -> None:
+    compared(recut, "--fail-on", "regression", "--accept-open", code=0)
+
+
+def test_a_baseline_that_nothing_is_recognised_in_is_not_evaluable(recut: Folder) -> None:
+    for name in ("a", "b"):
+        recut.run("score", "gold.jsonl", f"{name}.jsonl", "--store", "--run-id", name)
+    for allowed in ((), ("--allow-missing",)):
+        judged = recut.run("gate", "b", "--baseline", "a", "--gates", "g.toml", *allowed)
+        assert judged.exit_code == 4
+
+
 def test_regressions_decide_whatever_was_left_out(recut: Folder) -> None:
     rows = cut("B", "v2", known=3)
     rows[0]["topk"][0]["doc"] = "elsewhere"

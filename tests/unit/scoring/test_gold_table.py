@@ -167,18 +167,15 @@ def bytes_per_question(folder: Path, profile: str, count: int) -> float:
     ]  # fmt: skip
     gold, trace = written(folder / "g.jsonl", rows), written(folder / "t.jsonl", traces)
     del rows, traces
-    score(
-        gold, trace, profile=profile, workers=1, intervals=False, hashes=False
-    )  # imports, and caches
+    score(gold, trace, profile=profile, workers=1, intervals=False)  # imports, and caches
     tracemalloc.start()
     try:
-        score(gold, trace, profile=profile, workers=1, intervals=False, hashes=False)
+        score(gold, trace, profile=profile, workers=1, intervals=False)
         return tracemalloc.get_traced_memory()[1] / count
     finally:
         tracemalloc.stop()
 
 
-@pytest.mark.slow
 def test_memory_grows_by_few_bytes_with_each_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
