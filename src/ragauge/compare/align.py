@@ -190,6 +190,7 @@ def _aligned(
             documents_of(a, inputs_a, keys),
             documents_of(b, inputs_b, keys),
             other_chunker=names_other_chunker(inputs_a.snapshot.system, inputs_b.snapshot.system),
+            one_run=a.store is b.store and a.record.run_id == b.record.run_id,
         )
         stored_values_do = (
             not (excluded or notes or other_profile or before_pins)

@@ -283,7 +283,7 @@ class PieceMatcher:
 
     def count_unproven(self, piece: Piece, clues: Sequence[Clue]) -> None:
         """Note an id that is used, and that nothing proves to be the same chunk in both runs."""
-        if grain_of(piece) == "evidence":
+        if self.same.one_run or grain_of(piece) == "evidence":
             return
         chunk_id = piece if isinstance(piece, str) else piece.id
         if chunk_id is not None and self.same.same_chunk(chunk_id):

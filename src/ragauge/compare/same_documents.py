@@ -328,13 +328,20 @@ class SameDocuments:
     reused_id      an id that differs although nothing says that the chunking changed: equal
                    chunker versions cannot be believed then; mostly None
     other_chunker  the configurations of the runs name two chunkers
+    one_run        a run is compared with itself, and its ids are its ids
     """
 
     def __init__(
-        self, a: KnownDocuments, b: KnownDocuments, *, other_chunker: bool = False
+        self,
+        a: KnownDocuments,
+        b: KnownDocuments,
+        *,
+        other_chunker: bool = False,
+        one_run: bool = False,
     ) -> None:
         self.a, self.b = a, b
         self.other_chunker = other_chunker
+        self.one_run = one_run
         # Asked again and again, for every piece of every question.
         self.pair = cache(self._pair)
         self.trusts_ids = cache(self._trusts_ids)
