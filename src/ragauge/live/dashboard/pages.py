@@ -1,0 +1,843 @@
+"""The pages: what each reads, and the template that shows it. They need no script to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache, wraps
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+import msgspec
+from jinja2 import Environment, FunctionLoader
+from msgspec import Struct
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from ragauge import __version__
+from ragauge.errors import RagaugeError
+from ragauge.live.access import (
+    COOKIE,
+    READ,
+    SESSION_MS,
+    AccessDeniedError,
+    Caller,
+    refuse_foreign_page,
+    require,
+)
+from ragauge.live.dashboard import charts, gold_form, queries
+from ragauge.live.dashboard.charts import ChartPoint, TimeLine
+from ragauge.live.dashboard.events import EventFeed
+from ragauge.live.dashboard.tiles import (
+    ALERT_TONES,
+    StatusLine,
+    Threshold,
+    headline,
+    metric_tiles,
+    thresholds_of,
+)
+from ragauge.live.dashboard.trace_view import shown_trace, side_by_side
+from ragauge.live.database import LiveDatabase
+from ragauge.live.settings import LiveSettings
+from ragauge.report.html import page as report_page
+from ragauge.report.html.markup import environment, package_text
+
+HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
+"""Beside what every answer has. With no referrer a browser sends `Origin: null` for a form."""
+SPARKS = 48
+"""Windows that a tile remembers."""
+TRAFFIC_MINUTES = 180
+PAGE_ROWS = 50
+BEHIND_MS = 5 * 60_000
+"""Later than this, what is shown is not what happens: the overview says so."""
+RANGES = {"6h": 6, "24h": 24, "7d": 168, "30d": 720, "90d": 2160}
+"""Ranges of the page of a metric, in hours."""
+PARTS = {"total": "all", "build": "build", "index": "index", "type": "question type"}
+BUCKETS = 360
+"""Points of one line: more windows than that are drawn as their least, last and most."""
+TROUBLES = frozenset(
+    (
+        "rejected", "refused", "unavailable", "undecodable", "too-large", "unsupported", "denied",
+        "quarantined", "unusable", "conflict",
+    )
+)  # fmt: skip
+"""Outcomes that somebody should look at."""
+DECISION_TONES = {"promote": "good", "hold": "warn", "roll-back": "bad"}
+CRITERION_TONES = {"pass": "good", "fail": "bad"}
+ROLES = {"shadow": "the shadow", "again": "the shadow once more", "self": "live once more"}
+STATE_TONES = {
+    "scored": "quiet", "errored": "bad", "unusable": "warn", "answered": "quiet",
+    "timed-out": "warn", "skipped": "quiet",
+}  # fmt: skip
+_STATIC = {
+    "dashboard.css": "text/css; charset=utf-8",
+    "dashboard.js": "text/javascript; charset=utf-8",
+}
+_LINKS = (
+    ("Overview", "/"), ("Metrics", "/metric"), ("Alerts", "/alerts"), ("Decisions", "/decisions"),
+    ("Pairs", "/pairs"), ("Traces", "/traces"), ("Gold", "/gold"), ("Ingest", "/ingest"),
+    ("Runs", "/runs"),
+)  # fmt: skip
+
+
+# --- text ---
+
+
+def moment(at: int) -> str:
+    """A time in UTC for people."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def time_ms(text: str | None) -> int | None:
+    """Milliseconds of a time that is stored as text."""
+    try:
+        return round(datetime.fromisoformat(text or "").timestamp() * 1000)
+    except ValueError:
+        return None
+
+
+def time_text(at: int) -> str:
+    """A time as windows have it; such texts sort as their times do."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def age(milliseconds: int) -> str:
+    """How long ago something was, in one unit."""
+    seconds = max(milliseconds, 0) // 1000
+    for size, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {name}"
+    return f"{seconds} s"
+
+
+def short_hash(text: str) -> str:
+    """The beginning of a long hash; a short name as it is."""
+    return text if len(text) <= 12 else f"{text[:10]}…"
+
+
+def interval_text(bounds: tuple[float | None, float | None] | None) -> str:
+    """An interval in the digits of a value."""
+    low, high = bounds or (None, None)
+    if low is None and high is None:
+        return "–"
+    if high is None:
+        return f"{charts.value_text(low)} or more"
+    if low is None:
+        return f"{charts.value_text(high)} or less"
+    return f"{charts.value_text(low)} to {charts.value_text(high)}"
+
+
+def pretty(value: object) -> str:
+    """A stored object as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def bytes_text(count: int) -> str:
+    """A number of bytes in its unit."""
+    size, unit = float(count), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if size < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
+
+
+def part_name(build: str, index_hash: str, question_type: str) -> str:
+    """What a series is called."""
+    names = (build, short_hash(index_hash), question_type)
+    return " · ".join(filter(None, names)) or "all"
+
+
+@cache
+def _static_text(name: str) -> str:
+    text = (files("ragauge.live.dashboard") / name).read_text("utf-8").replace("\r\n", "\n")
+    return package_text("report.css") + text if name == "dashboard.css" else text
+
+
+@cache
+def _static_address(name: str) -> str:
+    digest = sha256(_static_text(name).encode()).hexdigest()[:12]
+    return f"/static/{name}?v={digest}"
+
+
+def _template(name: str) -> str:
+    if name.startswith("report/"):
+        return package_text(f"templates/{name.removeprefix('report/')}")
+    path = files("ragauge.live.dashboard") / "templates" / name
+    return path.read_text("utf-8").replace("\r\n", "\n")
+
+
+@cache
+def _environment() -> Environment:
+    """The templates of reports, with our own: everything is escaped, controls are made visible."""
+    jinja = environment().overlay(loader=FunctionLoader(_template))
+    jinja.filters = {
+        **jinja.filters,
+        "moment": moment, "age": age, "hash": short_hash, "value": charts.value_text,
+        "interval": interval_text, "stored_time": time_ms, "pretty": pretty, "bytes": bytes_text,
+    }  # fmt: skip
+    jinja.globals = {
+        **jinja.globals,
+        "static": _static_address, "LINKS": _LINKS, "ALERT_TONES": ALERT_TONES,
+        "DECISION_TONES": DECISION_TONES, "STATE_TONES": STATE_TONES, "version": __version__,
+        "CRITERION_TONES": CRITERION_TONES, "ROLES": ROLES,
+        "part_name": part_name, "spark_line": charts.spark_line,
+        "interval_strip": charts.interval_strip, "query": _query,
+    }  # fmt: skip
+    return jinja
+
+
+def _query(**fields: object) -> str:
+    """The query of an address; what is None is left out."""
+    chosen = {name: str(value) for name, value in fields.items() if value is not None}
+    return f"?{urlencode(chosen, errors='replace')}" if chosen else ""
+
+
+# --- requests ---
+
+
+class PageRequest(Struct, frozen=True, kw_only=True):
+    """What a page is made of: who asks, the connection, the clock, and what the address says."""
+
+    request: Request
+    caller: Caller
+    database: LiveDatabase
+    settings: LiveSettings
+    now: int
+    apps: tuple[str, ...]
+    app: str
+    position: str
+    """Where the stream of events was before anything was read: the page asks on from there."""
+
+    def asked(self, name: str) -> str | None:
+        """A part of the query; None where it is empty."""
+        return self.request.query_params.get(name) or None
+
+    def number(self, name: str) -> int | None:
+        """A whole number of the query; None where it is none."""
+        text = self.asked(name) or ""
+        return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+
+    def html(self, template: str, *, title: str, status: int = 200, **context: Any) -> Response:
+        """The page."""
+        text = (
+            _environment()
+            .get_template(template)
+            .render(
+                title=title,
+                path=self.request.url.path,
+                visitor=self.caller,
+                position=self.position,
+                apps=self.apps,
+                app=self.app,
+                now=self.now,
+                **context,
+            )
+        )
+        return HTMLResponse(text, status, headers=HEADERS)
+
+    def missing(self, what: str) -> Response:
+        """The page of something that is not there, or is another tenant's."""
+        return self.html("message.html", title="Not found", status=404, message=what)
+
+
+Page = Callable[[PageRequest], Response]
+
+
+def _plain_page(
+    status: int,
+    title: str,
+    message: str,
+    *,
+    headers: Mapping[str, str] = {},
+    template: str | None = None,
+) -> Response:
+    """A page for whom nothing else may be shown; who is not known may log in."""
+    name = template or ("login.html" if status == 401 else "plain.html")
+    text = _environment().get_template(name).render(title=title, message=message)
+    return HTMLResponse(text, status, headers={**HEADERS, **headers})
+
+
+def _made_by(page: Page, *, scope: str = READ) -> Callable[[Request], Awaitable[Response]]:
+    """A page as Starlette calls it: who asks is checked, and a connection borrowed."""
+
+    @wraps(page)
+    async def endpoint(request: Request) -> Response:
+        try:
+            caller = await require(request, scope)
+            if request.method == "POST":
+                await request.body()
+            return await run_in_threadpool(_answer, page, request, caller)
+        except AccessDeniedError as error:
+            more = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
+            more |= {"Retry-After": "1"} if error.status == 429 else {}
+            return _plain_page(error.status, "Not allowed", error.reason, headers=more)
+        except RagaugeError as error:
+            if error.problems[0].code in _OF_THE_CALLER:
+                problem = error.problems[0]
+                return _plain_page(400, "Not possible", f"{problem.message}: {problem.hint}")
+            return _plain_page(
+                503,
+                "The store does not answer",
+                "Try again in a moment.",
+                headers={"Retry-After": "1"},
+            )
+
+    return endpoint
+
+
+_OF_THE_CALLER = ("bad-field", "unknown-run", "incomplete-run", "bad-store", "not-comparable")
+
+
+def _answer(page: Page, request: Request, caller: Caller) -> Response:
+    live = request.app.state.live
+    with live.databases() as database:
+        now = live.now()
+        position = queries.feed_position(database, caller.tenant, now // 60_000).text
+        names = tuple(queries.apps(database, caller.tenant))
+        app = request.query_params.get("app") or (names[0] if names else live.settings.app)
+        return page(
+            PageRequest(
+                request=request, caller=caller, database=database, settings=live.settings,
+                now=now, apps=names, app=app, position=position,
+            )
+        )  # fmt: skip
+
+
+# --- pages ---
+
+
+def overview(asked: PageRequest) -> Response:
+    """How the app does now: one line, a tile a metric, traffic, alerts, the last decision."""
+    database, tenant, app = asked.database, asked.caller.tenant, asked.app
+    windows = queries.newest_windows(database, tenant, app, limit=SPARKS)
+    alerts = [alert for alert in queries.alerts(database, tenant) if alert.app == app]
+    thresholds = thresholds_of(asked.settings, app, alerts)
+    tiles = metric_tiles(windows, thresholds, alerts)
+    arrived = queries.last_arrival(database, tenant, app)
+    end = asked.now // 60_000 + 1
+    begin = end - TRAFFIC_MINUTES
+    minutes = queries.traffic(database, tenant, app, begin)
+    last = windows[0] if windows else None
+    begins = last.begins_at if last is not None else time_text(asked.now)
+    parts = [
+        part
+        for part in queries.parts_of_window(database, tenant, app, begins, limit=200)
+        if part.dimension != "several"
+    ]
+    decisions = [one for one in queries.decisions(database, tenant, limit=20) if one.app == app]
+    return asked.html(
+        "overview.html",
+        title=f"{app} · overview",
+        hero=_hero(asked, tiles, alerts, last, arrived),
+        tiles=tiles,
+        window=last,
+        parts=parts,
+        part_metrics=_part_metrics(parts, thresholds),
+        traffic=charts.traffic_bars(minutes, begin, end),
+        sampled=sum(minute.samples for minute in minutes),
+        traffic_minutes=TRAFFIC_MINUTES,
+        active=[alert for alert in alerts if alert.is_unresolved or alert.state == "pending"],
+        watched=len(alerts),
+        decision=decisions[0] if decisions else None,
+        arrived=arrived,
+        rule=asked.settings.window,
+    )
+
+
+def _hero(
+    asked: PageRequest,
+    tiles: Sequence[Any],
+    alerts: Sequence[queries.AlertRow],
+    last: queries.LiveWindow | None,
+    arrived: int | None,
+) -> StatusLine:
+    """The first line; an old window says nothing of today."""
+    stale = behind = None
+    limit = asked.settings.alerts.no_data_minutes * 60_000
+    ended = time_ms(last.ends_at) if last is not None else None
+    if last is None:
+        stale = "Nothing was measured yet"
+        if arrived is not None:
+            samples = asked.settings.window.samples
+            stale = f"Nothing was measured yet: a window closes after {samples} samples"
+    elif asked.now - (newest := max(arrived or 0, ended or 0)) > limit:
+        stale = f"No data: the last trace came {age(asked.now - newest)} ago"
+    waiting = _oldest_waiting(asked.request)
+    if waiting is not None and asked.now - waiting > BEHIND_MS:
+        behind = f"Scoring is {age(asked.now - waiting)} behind: what follows is not what happens"
+    return headline(tiles, alerts, stale=stale, behind=behind)
+
+
+def _oldest_waiting(request: Request) -> int | None:
+    """When the oldest body came that still waits in the spool."""
+    state = _spool_state(request)
+    return None if state is None else state.oldest
+
+
+def _spool_state(request: Request) -> Any:
+    spool_state = getattr(request.app.state.live, "spool_state", None)
+    return None if spool_state is None else spool_state()
+
+
+def _part_metrics(
+    parts: Sequence[queries.LiveWindow], thresholds: Mapping[str, Threshold]
+) -> list[str]:
+    """The watched metrics that any part has, in the order of their names."""
+    measured = {
+        name
+        for part in parts
+        for name, value in part.metrics.items()
+        if value.value is not None and name in thresholds
+    }
+    return sorted(measured)[:6]
+
+
+def metric(asked: PageRequest) -> Response:
+    """One metric over time: over all, or by build and index, or by type."""
+    database, tenant, app = asked.database, asked.caller.tenant, asked.app
+    newest = queries.newest_windows(database, tenant, app, limit=1)
+    names = sorted(newest[0].metrics) if newest else []
+    states = [alert for alert in queries.alerts(database, tenant) if alert.app == app]
+    thresholds = thresholds_of(asked.settings, app, states)
+    watched = [name for name in names if name in thresholds]
+    name = asked.asked("name") or (watched or names or [""])[0]
+    spelt = asked.asked("range")
+    chosen = spelt if spelt in RANGES else "24h"
+    by = asked.asked("by") if asked.asked("by") in PARTS else "total"
+    end = asked.now
+    begin = end - RANGES[chosen] * 3_600_000
+    windows = queries.windows_since(
+        database, tenant, app, time_text(begin), metric=name, total=by == "total"
+    )
+    series: dict[str, list[queries.LiveWindow]] = {}
+    for window in windows:
+        if window.dimension == by:
+            key = part_name(window.build, window.index_hash, window.question_type)
+            series.setdefault(key, []).append(window)
+    # Those that were seen last come first: an index that is gone is of less interest.
+    order = sorted(series, key=lambda key: (series[key][-1].begins_at, key), reverse=True)
+    lines = [_time_line(key, series[key], name, begin, end) for key in order]
+    threshold = thresholds.get(name)
+    edges = [] if threshold is None else threshold.edges
+    listed = sorted(
+        (window for found in series.values() for window in found),
+        key=lambda window: (window.begins_at, window.number),
+        reverse=True,
+    )
+    return asked.html(
+        "metric.html",
+        title=f"{app} · {name}",
+        metric=name,
+        names=sorted({*names, *thresholds}),
+        ranges=list(RANGES),
+        range=chosen,
+        parts=PARTS,
+        by=by,
+        threshold=threshold,
+        chart=charts.time_chart(
+            f"{name} of {app}", lines, begin=begin, end=end, edges=edges,
+            gap=max(3_600_000, 3 * (end - begin) // BUCKETS),
+        ),
+        lines=order[: charts.MOST_LINES],
+        hidden_lines=max(len(order) - charts.MOST_LINES, 0),
+        windows=listed[:PAGE_ROWS],
+        count=len(listed),
+        is_thinned=any(len(found) > BUCKETS for found in series.values()),
+    )  # fmt: skip
+
+
+def _time_line(
+    key: str, windows: Sequence[queries.LiveWindow], metric: str, begin: int, end: int
+) -> TimeLine:
+    """The line of a series: a point a window, or the least, last and most of each bucket."""
+    buckets: dict[int, list[queries.LiveWindow]] = {}
+    width = 1 if len(windows) <= BUCKETS else max((end - begin) // BUCKETS, 1)
+    for window in windows:
+        at = time_ms(window.ends_at)
+        if at is not None:
+            buckets.setdefault(at // width, []).append(window)
+    points = []
+    for bucket in sorted(buckets):
+        found = buckets[bucket]
+        values = [
+            value
+            for window in found
+            if (value := window.metrics.get(metric)) is not None and value.value is not None
+        ]
+        at = time_ms(found[-1].ends_at) or 0
+        if not values:
+            points.append(ChartPoint(at, None))
+            continue
+        last = values[-1]
+        if len(found) == 1:
+            low, high = last.interval or (None, None)
+            label = f"{key}, {moment(at)} UTC: {charts.value_text(last.value)}, n {last.n}"
+        else:
+            numbers = [value.value for value in values if value.value is not None]
+            low, high = min(numbers), max(numbers)
+            label = f"{key}, {len(found)} windows up to {moment(at)} UTC"
+        points.append(ChartPoint(at, last.value, low, high, label))
+    return TimeLine(key, tuple(points))
+
+
+def alerts(asked: PageRequest) -> Response:
+    """Every rule with its state, and the changes of late."""
+    database, tenant = asked.database, asked.caller.tenant
+    order = ("firing", "pending", "resolved", "too-little-data", "no-data", "inactive")
+    rows = sorted(
+        queries.alerts(database, tenant),
+        key=lambda row: (order.index(row.state), row.app, row.rule, row.series),
+    )
+    events = queries.alert_events(
+        database, tenant, before=asked.number("before"), limit=PAGE_ROWS + 1
+    )
+    return asked.html(
+        "alerts.html",
+        title="Alerts",
+        alerts=rows,
+        events=events[:PAGE_ROWS],
+        more=events[PAGE_ROWS - 1].number if len(events) > PAGE_ROWS else None,
+        outbox=queries.outbox(database, tenant),
+        rules=thresholds_of(asked.settings, asked.app),
+    )
+
+
+def decisions(asked: PageRequest) -> Response:
+    """The decisions about shadows, the newest first."""
+    rows = queries.decisions(
+        asked.database, asked.caller.tenant, before=asked.number("before"), limit=PAGE_ROWS + 1
+    )
+    return asked.html(
+        "decisions.html",
+        title="Decisions",
+        decisions=rows[:PAGE_ROWS],
+        more=rows[PAGE_ROWS - 1].number if len(rows) > PAGE_ROWS else None,
+    )
+
+
+def decision(asked: PageRequest) -> Response:
+    """One decision with what it rests on."""
+    number = asked.number("number")
+    row = None
+    if number is not None:
+        row = queries.decision(asked.database, asked.caller.tenant, number)
+    if row is None:
+        return asked.missing("There is no such decision.")
+    return asked.html(
+        "decision.html",
+        title=f"Decision {row.number}",
+        decision=row,
+        criteria=_criteria(row.record),
+        reasons=_reasons(row.record),
+    )
+
+
+def _criteria(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The criteria of a decision as rows."""
+    listed = record.get("criteria")
+    return [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+
+
+def _reasons(record: Mapping[str, Any]) -> list[str]:
+    listed = record.get("reasons")
+    return [str(reason) for reason in listed] if isinstance(listed, list) else []
+
+
+def pairs(asked: PageRequest) -> Response:
+    """The questions that a second system was asked, the newest first."""
+    rows = queries.pairs(
+        asked.database, asked.caller.tenant, asked.app, before=asked.number("before"),
+        limit=PAGE_ROWS + 1,
+    )  # fmt: skip
+    return asked.html(
+        "pairs.html",
+        title="Shadow pairs",
+        pairs=rows[:PAGE_ROWS],
+        more=rows[PAGE_ROWS - 1].asked if len(rows) > PAGE_ROWS else None,
+        shadow=asked.settings.shadow,
+    )
+
+
+def pair(asked: PageRequest) -> Response:
+    """One question with the hits of live and of the shadow side by side."""
+    trace_id, role = asked.asked("id") or "", asked.asked("role") or "shadow"
+    found = [
+        row
+        for row in queries.pairs_of_trace(asked.database, asked.caller.tenant, trace_id)
+        if row.role == role
+    ]
+    if not found:
+        return asked.missing("There is no such pair.")
+    content = queries.trace_content(asked.database, asked.caller.tenant, trace_id)
+    live, shadow = side_by_side(
+        shown_trace(None if content is None else content.body), shown_trace(found[0].body)
+    )
+    return asked.html("pair.html", title="Shadow pair", pair=found[0], live=live, shadow=shadow)
+
+
+def traces(asked: PageRequest) -> Response:
+    """The traces that were sampled, the newest first."""
+    state = asked.asked("state")
+    chosen = state if state in ("scored", "errored", "unusable") else None
+    rows = queries.traces(
+        asked.database, asked.caller.tenant, asked.app, state=chosen,
+        before=asked.number("before"), limit=PAGE_ROWS + 1,
+    )  # fmt: skip
+    return asked.html(
+        "traces.html",
+        title="Traces",
+        traces=rows[:PAGE_ROWS],
+        state=chosen,
+        more=rows[PAGE_ROWS - 1].arrived if len(rows) > PAGE_ROWS else None,
+    )
+
+
+def trace(asked: PageRequest) -> Response:
+    """One trace with its hits and citations, its pairs, and the form for a gold item."""
+    return _trace_page(asked, asked.asked("id") or "")
+
+
+def _trace_page(asked: PageRequest, trace_id: str, *, problem: str | None = None) -> Response:
+    tenant = asked.caller.tenant
+    row = queries.trace(asked.database, tenant, trace_id)
+    content = queries.trace_content(asked.database, tenant, trace_id)
+    if row is None or content is None:
+        return asked.missing("There is no such trace, or it was deleted.")
+    candidates = queries.gold_candidates(asked.database, tenant)
+    return asked.html(
+        "trace.html",
+        title="Trace",
+        status=200 if problem is None else 400,
+        row=row,
+        trace=shown_trace(content.body),
+        pairs=queries.pairs_of_trace(asked.database, tenant, trace_id),
+        is_candidate=any(one.trace_id == trace_id for one in candidates),
+        problem=problem,
+    )
+
+
+def ingest(asked: PageRequest) -> Response:
+    """How what comes in is dealt with: lag, what was refused, what waits."""
+    tenant, now = asked.caller.tenant, asked.now
+    minute = now // 60_000
+    spans = {"hour": minute - 59, "day": minute - 1439}
+    counts = {
+        name: queries.outcomes(asked.database, tenant, begin) for name, begin in spans.items()
+    }
+    accepted = queries.last_accepted(asked.database, tenant)
+    scored = [queries.last_arrival(asked.database, tenant, app) for app in asked.apps]
+    return asked.html(
+        "ingest.html",
+        title="Ingest",
+        counts=counts,
+        outcomes=sorted({one.outcome for found in counts.values() for one in found}),
+        accepted=None if accepted is None else accepted * 60_000,
+        scored=max((at for at in scored if at is not None), default=None),
+        spool=_spool_state(asked.request) if tenant == "" else None,
+        limits=asked.settings.limits,
+        sampling=asked.settings.sampling,
+        behind_ms=BEHIND_MS,
+        troubles=TROUBLES,
+        outbox=queries.outbox(asked.database, tenant),
+    )
+
+
+def runs(asked: PageRequest) -> Response:
+    """The runs of the store, for those who share it with its owner."""
+    from ragauge.live.dashboard import stored_runs  # what compares runs takes long to load
+
+    owner = asked.caller.tenant == ""
+    rows = stored_runs.list_runs(asked.database) if owner else []
+    return asked.html("runs.html", title="Runs", runs=rows, owner=owner)
+
+
+def run(asked: PageRequest) -> Response:
+    """A run as `ragauge view` shows it."""
+    if asked.caller.tenant:
+        return asked.missing("There is no such run.")
+    from ragauge.live.dashboard import stored_runs
+
+    name = asked.asked("id") or ""
+    return _report(lambda: stored_runs.page_of_run(asked.database, name), asked)
+
+
+def comparison(asked: PageRequest) -> Response:
+    """Two runs as `ragauge view --against` shows them."""
+    if asked.caller.tenant:
+        return asked.missing("There is no such run.")
+    from ragauge.live.dashboard import stored_runs
+
+    a, b = asked.asked("a") or "", asked.asked("b") or ""
+    return _report(lambda: stored_runs.page_of_comparison(asked.database, a, b), asked)
+
+
+def _report(make: Callable[[], str], asked: PageRequest) -> Response:
+    try:
+        text = make()
+    except RagaugeError as error:
+        problem = error.problems[0]
+        text = f"{problem.message}: {problem.hint}"
+        return asked.html("message.html", title="Not possible", status=400, message=text)
+    # The page carries its style and script, which its policy names by their hashes.
+    policy = f"{report_page.policy()}; frame-ancestors 'none'"
+    return HTMLResponse(text, headers={**HEADERS, "Content-Security-Policy": policy})
+
+
+def gold(asked: PageRequest) -> Response:
+    """The candidates for the gold set."""
+    rows = queries.gold_candidates(asked.database, asked.caller.tenant)
+    return asked.html(
+        "gold.html",
+        title="Gold candidates",
+        candidates=[(row, queries.item_of(row)) for row in rows],
+    )
+
+
+def gold_file(asked: PageRequest) -> Response:
+    """The candidates as a file of gold items."""
+    rows = queries.gold_candidates(asked.database, asked.caller.tenant)
+    headers = {**HEADERS, "Content-Disposition": 'attachment; filename="gold-candidates.jsonl"'}
+    text = gold_form.candidate_lines(rows)
+    return Response(text, media_type="application/jsonl; charset=utf-8", headers=headers)
+
+
+def _fields(request: Request) -> dict[str, list[str]]:
+    """The fields of a form; its body was read when the caller was checked."""
+    body: bytes = request._body
+    return parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=1000)
+
+
+def add_gold(asked: PageRequest) -> Response:
+    """Take a question as a gold item."""
+    fields = _fields(asked.request)
+    trace_id = fields.get("id", [""])[0]
+    row = queries.trace(asked.database, asked.caller.tenant, trace_id)
+    if row is None:
+        return asked.missing("There is no such trace, or it was deleted.")
+    try:
+        made = gold_form.candidate(
+            trace_id, fields, question_type=row.question_type, created=asked.now
+        )
+    except RagaugeError as error:
+        return _trace_page(asked, trace_id, problem=error.problems[0].message)
+    queries.put_gold_candidate(asked.database, asked.caller.tenant, made)
+    return RedirectResponse("/gold", 303, headers=HEADERS)
+
+
+def remove_gold(asked: PageRequest) -> Response:
+    """Take a candidate back."""
+    trace_id = _fields(asked.request).get("id", [""])[0]
+    queries.remove_gold_candidate(asked.database, asked.caller.tenant, trace_id)
+    return RedirectResponse("/gold", 303, headers=HEADERS)
+
+
+async def events(request: Request) -> Response:
+    """The stream of events."""
+    try:
+        caller = await require(request, READ)
+    except AccessDeniedError as error:
+        return Response(error.reason, error.status, media_type="text/plain")
+    return feed(request).response(request, caller.tenant)
+
+
+def feed(request: Request) -> EventFeed:
+    """The feed of this server, made when it is first asked for."""
+    state = request.app.state
+    if not hasattr(state, "event_feed"):
+        state.event_feed = EventFeed(state.live.databases, state.live.now)
+    found: EventFeed = state.event_feed
+    return found
+
+
+def stop_streams(app: Any) -> None:
+    """End the streams of an application that is told to stop."""
+    feed_of_app = getattr(app.state, "event_feed", None)
+    if feed_of_app is not None:
+        feed_of_app.stop()
+
+
+async def login(request: Request) -> Response:
+    """Take a token once, and leave a cookie: the token itself is never in an address."""
+    if request.method == "GET":
+        return _plain_page(200, "Log in", "", template="login.html")
+    headers = (request.headers.get(name) for name in ("host", "origin", "sec-fetch-site"))
+    host, origin, site = headers
+    try:  # else a page of another site could log a browser in under a token of its own
+        refuse_foreign_page(host or "", origin, site, local=False)
+    except AccessDeniedError as error:
+        return _plain_page(error.status, "Not allowed", error.reason)
+    body = await request.body()
+    fields = parse_qs(body[:10_000].decode("utf-8", "replace"))
+    token = fields.get("token", [""])[0].strip()
+    access = request.app.state.live.access
+    try:
+        session = await run_in_threadpool(access.start_session, token)
+    except AccessDeniedError as error:
+        return _plain_page(401, "Log in", error.reason)
+    response = RedirectResponse("/", 303, headers=HEADERS)
+    response.set_cookie(
+        COOKIE, session, max_age=SESSION_MS // 1000, httponly=True, samesite="strict",
+        secure=request.url.scheme == "https",
+    )  # fmt: skip
+    return response
+
+
+async def logout(request: Request) -> Response:
+    """End the session."""
+    try:
+        await require(request, READ)
+    except AccessDeniedError as error:
+        return _plain_page(error.status, "Not allowed", error.reason)
+    session = request.cookies.get(COOKIE)
+    if session:
+        await run_in_threadpool(request.app.state.live.access.end_session, session)
+    response = RedirectResponse("/login", 303, headers=HEADERS)
+    response.delete_cookie(COOKIE)
+    return response
+
+
+async def static(request: Request) -> Response:
+    """The style and the script; their addresses have a hash of them, so that they may be kept."""
+    name = request.path_params["name"]
+    kind = _STATIC.get(name)
+    if kind is None:
+        return Response("there is no such file", 404, media_type="text/plain")
+    headers = {**HEADERS, "Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(_static_text(name), media_type=kind, headers=headers)
+
+
+async def icon(request: Request) -> Response:  # noqa: ARG001
+    """No icon: a browser asks for one whatever the page says."""
+    return Response(status_code=204, headers=HEADERS)
+
+
+ROUTES = [
+    Route("/", _made_by(overview)),
+    Route("/metric", _made_by(metric)),
+    Route("/alerts", _made_by(alerts)),
+    Route("/decisions", _made_by(decisions)),
+    Route("/decision", _made_by(decision)),
+    Route("/pairs", _made_by(pairs)),
+    Route("/pair", _made_by(pair)),
+    Route("/traces", _made_by(traces)),
+    Route("/trace", _made_by(trace)),
+    Route("/ingest", _made_by(ingest)),
+    Route("/runs", _made_by(runs)),
+    Route("/run", _made_by(run)),
+    Route("/compare", _made_by(comparison)),
+    Route("/gold", _made_by(gold)),
+    Route("/gold/candidates.jsonl", _made_by(gold_file)),
+    Route("/gold/add", _made_by(add_gold), methods=["POST"]),
+    Route("/gold/remove", _made_by(remove_gold), methods=["POST"]),
+    Route("/events", events),
+    Route("/login", login, methods=["GET", "POST"]),
+    Route("/logout", logout, methods=["POST"]),
+    Route("/static/{name}", static),
+    Route("/favicon.ico", icon),
+]
+"""The routes of the dashboard, for `live/web.py`."""

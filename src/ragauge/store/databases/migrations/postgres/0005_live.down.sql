@@ -1,0 +1,14 @@
+DROP TABLE live_deletions;
+DROP TABLE live_gold;
+DROP TABLE live_marks;
+DROP TABLE live_keys;
+DROP TABLE live_gold_candidates;
+DROP TABLE live_actions;
+DROP TABLE live_pairs;
+DROP TABLE live_outbox;
+DROP TABLE live_alert_events;
+DROP TABLE live_alerts;
+DROP TABLE live_sessions;
+DROP TABLE live_tokens;
+DROP TABLE live_counts;
+DROP TABLE live_traces;
