@@ -90,8 +90,8 @@ slow-documents: $(READY) ## real PDFs of many producers, and changed ones of eve
 slow-chunkings: $(READY) ## comparisons across chunkings, held against the truth by bytes
 	$(RUN) benchmarks/campaign.py chunkings --write docs/benchmarks.md
 
-slow-live: $(READY) ## a server under load (no campaign yet)
-	$(RUN) benchmarks/campaign.py live
+slow-live: $(READY) ## a server that is killed 200 times, and one under load for 10 minutes
+	$(RUN) benchmarks/campaign.py live --write docs/benchmarks.md
 
 slow-scale: $(READY) ## a million traces, cut in many ways: the same report
 	$(RUN) benchmarks/campaign.py scale --write docs/benchmarks.md

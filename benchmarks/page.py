@@ -30,6 +30,7 @@ TITLES = {
     "slow-documents": "Campaign: real documents, and changed ones",
     "slow-live": "Campaign: a server under load",
     "slow-scale": "Campaign: large files, cut in many ways",
+    "slow-chunkings": "Campaign: chunkings against the truth",
     "slow-stats": "Campaign: how often intervals cover, and equal runs differ",
 }
 
@@ -39,28 +40,27 @@ def markers(name: str) -> tuple[str, str]:
     return f"<!-- {name}:begin -->\n", f"\n<!-- {name}:end -->"
 
 
-def read_sections(path: Path) -> dict[str, str]:
-    """Find the blocks that a page has."""
-    page = path.read_text(encoding="utf-8") if path.exists() else ""
-    found = {}
-    for name in TITLES:
-        begin, end = markers(name)
-        _, opened, rest = page.partition(begin)
-        text, closed, _ = rest.partition(end)
-        if opened and not closed:
-            raise SystemExit(f"error: {path.name} has {begin.strip()} but not {end.strip()}")
-        if opened:
-            found[name] = text
-    return found
-
-
 def write_sections(path: Path, measured: Mapping[str, str]) -> None:
-    """Write the page: the blocks that were measured, and the others as they are."""
-    blocks = {**read_sections(path), **measured}
-    parts = [INTRODUCTION]
-    for name, title in TITLES.items():
-        if name in blocks:
-            begin, end = markers(name)
-            parts.append(f"## {title}\n\n{begin}{blocks[name]}{end}\n")
+    """Write the blocks that were measured; all else on the page stays as it is."""
+    page = path.read_text(encoding="utf-8") if path.exists() else INTRODUCTION
+    for name, text in measured.items():
+        page = _with_section(page, name, text, path.name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(parts), encoding="utf-8", newline="\n")
+    path.write_text(page, encoding="utf-8", newline="\n")
+
+
+def _with_section(page: str, name: str, text: str, page_name: str) -> str:
+    begin, end = markers(name)
+    before, opened, rest = page.partition(begin)
+    if opened:
+        _, closed, after = rest.partition(end)
+        if not closed:
+            raise SystemExit(f"error: {page_name} has {begin.strip()} but not {end.strip()}")
+        return f"{before}{begin}{text}{end}{after}"
+    section = f"## {TITLES[name]}\n\n{begin}{text}{end}\n"
+    names = list(TITLES)
+    for following in names[names.index(name) + 1 :]:
+        heading = f"## {TITLES[following]}\n"
+        if heading in page:
+            return page.replace(heading, f"{section}\n{heading}", 1)
+    return f"{page.rstrip()}\n\n{section}"

@@ -34,6 +34,8 @@ HEADS = (
     *("true regr.", "sure (wrong)", "open", "missed", "kinds of evidence"),
 )
 
+SCORE_HEADS = ("set", "metric", "pairs", "values", "width", "truth outside")
+
 
 def campaign(effort: float) -> int:
     """Print the table, and say whether anything is wrong that may not be."""
@@ -45,7 +47,32 @@ def campaign(effort: float) -> int:
             faults += _faults(totals)
     print(grid("llrrrrrrrrrr", HEADS, rows))
     print(f"\n{faults} of {len(rows)} rows with an error that may not be")
-    return int(faults > 0)
+    outside = _score_all(effort)
+    return int(faults > 0 or outside > 0)
+
+
+def _score_all(effort: float) -> int:
+    """Print whether `score` by chunks holds the truth, and say how often it does not."""
+    rows, outside = [], 0
+    for name, texts in _sets(effort):
+        chunks = {chunking: rechunked.chunked(texts, chunking) for chunking in rechunked.CHUNKINGS}
+        hits = {
+            chunking: rechunked.SearchedChunks(texts, cut).searched()
+            for chunking, cut in chunks.items()
+        }
+        pairs = list(permutations(chunks, 2))[: max(1, round(12 * min(1, effort)))]
+        held = [rechunked.held_values(texts, chunks[a], hits[b]) for a, b in pairs]
+        for metric in (f"retrieval.{one}" for one in rechunked.MEASURED):
+            values = sum(one.values[metric] for one in held)
+            missed = sum(one.outside[metric] for one in held)
+            width = sum(one.width[metric] for one in held) / max(1, values)
+            rows.append((name, metric, str(len(pairs)), f"{values:,}", f"{width:.2f}", str(missed)))
+            outside += missed
+        outside += sum(one.means_outside for one in held)
+    print("\n`score` by chunks, of evidence that one chunk holds:\n")
+    print(grid("llrrrr", SCORE_HEADS, rows))
+    print(f"\n{outside} true values or means outside their band")
+    return outside
 
 
 def _sets(effort: float) -> Iterator[tuple[str, rechunked.TextSet]]:

@@ -31,6 +31,7 @@ MAPS = {
     "lambda.computed": "STATE",
     "lambda.recorded": "STATE",
     "questions[].values": "ID",
+    "questions[].bands": "ID",
     "questions[].labels": "LABEL",
     "questions[].causes": "CAUSE",
     "questions[].slices": "DIMENSION",
@@ -60,6 +61,17 @@ PLACE_TRACES = [
 ]
 """A run with a hit that is placed by its text and one that is not placed."""
 
+OPEN_GOLD = [
+    {"qid": f"O{number}", "question": f"What is X{number}?", "tags": ["t"],
+     "relevant": [{"id": "g", "doc": "a.md", "start": 0, "end": 200}]}
+    for number in range(6)
+]  # fmt: skip
+OPEN_TRACES = [
+    {"qid": row["qid"], "hits": [{"id": "x", "doc": "a.md", "start": 0, "end": 90}]}
+    for row in OPEN_GOLD[:5]
+] + [{"qid": "O5", "error": "down"}]
+"""A run of other chunks than gold names, whose numbers depend on where the evidence stands."""
+
 STAGE_GOLD = [{"qid": "R1", "question": "What is X?", "relevant": ["p1#1"]}]
 STAGE_TRACES = [{"qid": "R1", "hits": ["p1#1"], "hits_before_rerank": ["p1#2", "p1#1"]}]
 """A run with the hits before and after a reranker."""
@@ -68,8 +80,8 @@ STAGE_TRACES = [{"qid": "R1", "hits": ["p1#1"], "hits_before_rerank": ["p1#2", "
 def scores_fields() -> dict[str, str]:
     """Each key of the scores document and its type.
 
-    Six documents hold every key together: 0/0 with a default and without, something left out, a
-    block, a warning, a skipped line, a waiver, turns and states, places, stages.
+    Seven documents hold every key together: 0/0 with a default and without, something left out, a
+    block, a warning, a skipped line, a waiver, turns and states, places, stages, bands.
     """
     waiver = Waiver(gate="under", reason="known", expires=date(2030, 1, 31))
     with (
@@ -91,6 +103,7 @@ def scores_fields() -> dict[str, str]:
         chunks.write_text(json.dumps(PLACE_CHUNKS[0]), "utf-8")
         placed = _score_rows(Path(temporary), PLACE_GOLD, PLACE_TRACES, chunks)
         staged = _score_rows(Path(temporary), STAGE_GOLD, STAGE_TRACES, stage="first")
+        rechunked = _score_rows(Path(temporary), OPEN_GOLD, OPEN_TRACES)
     undefined = gate(partial, "precision=0.80,answer.constraints_echoed=0.80")
     failing: dict[str, Any] = {"under": {"threshold": 0.05, "min_n": 1}}
     waived = gate(whole, failing, waivers=[waiver], today=date(2026, 11, 15))
@@ -101,6 +114,7 @@ def scores_fields() -> dict[str, str]:
         to_document(turns, gate(turns), full=True),
         to_document(placed, gate(placed), full=True),
         to_document(staged, gate(staged), full=True),
+        to_document(rechunked, gate(rechunked), full=True),
     ])  # fmt: skip
 
 

@@ -71,10 +71,16 @@ cannot-resume: a stored run cannot be gone on with
     Only a run that `ragauge run` began has questions left to ask, and only with the gold set, the
     target, the seeds and the k that it began with: half a run of one system and half of another
     would be a run of neither.
-run-held: another process is writing the run
+run-held: another process is writing the run, or serves from the spool
     One process at a time asks for a run and stores its results. Wait until it ends, or end it; then
     `ragauge run --resume RUN` goes on with what is left. A process that is gone, however it ended,
     holds nothing.
+no-such-window: no window of live traffic has that number
+    Windows are numbered as they close, for all tenants of a store together. `ragauge live windows`
+    lists the last ones of a tenant.
+window-gone: the traces of a window are not all stored any more
+    The bodies of traces are deleted after `retention.bodies` days, and on demand. The numbers of
+    the window stay; from fewer traces other numbers would come.
 usage: the command line does not fit the command
     An option is missing, unknown, or has a value that cannot be read. `ragauge COMMAND --help`
     lists what the command takes.
@@ -120,8 +126,11 @@ missing-extra: a file or a store needs a package that is not installed
     Parquet, YAML and zstd are read by packages of their own, which come with an extra:
     ragauge[parquet], ragauge[yaml] or ragauge[zstd]; PostgreSQL needs ragauge[postgres], HTML,
     reStructuredText and PDF ragauge[corpus], JMESPath ragauge[http], spans as protobuf
-    ragauge[otlp]. A target that needs a library has an extra of its own name: ragauge[chroma],
-    ragauge[qdrant].
+    ragauge[otlp], `ragauge serve` ragauge[serve]. A target that needs a library has an extra of its
+    own name: ragauge[chroma], ragauge[qdrant].
+no-token: a token is needed, or there is none of that id
+    `ragauge serve` listens on this machine only, unless somebody has a token: `ragauge token create
+    --scope ingest` makes one, `ragauge token list` shows them without their secrets.
 bad-store-url: a store URL cannot be used
     A store is sqlite:///FILE (a path relative to the current folder, with a fourth slash an
     absolute one) or postgresql://USER@HOST/DATABASE.
@@ -238,6 +247,10 @@ bad-store: a store is damaged, or is something else
 newer-store: a store was written by a newer ragauge
     Its tables have a form that this version does not know, and guessing would damage it. Upgrade
     ragauge, or use another store.
+decision-differs: a stored decision cannot be repeated
+    `ragauge decide repeat` computes a decision again from the evidence that is stored with it, and
+    must get the same bytes. Either the row was changed, or another version of the rules made it:
+    the record names the ragauge that did.
 bad-export: a file is not an exported run
     `ragauge runs import` reads what `ragauge runs export` wrote. Nothing was imported.
 unmapped: something has no place in the new corpus
@@ -343,7 +356,8 @@ nothing-measured: there is no gold item or no trace that belongs to one
     The gold file or the trace file is empty, or no id is in both: a changed prefix is the usual
     cause. Or gold and traces meet, and no field of them is read that a chosen metric could measure:
     fields that are misspelt, or an export of another tool. `ragauge validate --fields` lists what
-    is not read. For a corpus: no file that can be read was found.
+    is not read, and `ragauge init GOLD TRACES` proposes which field is which. For a corpus: no
+    file that can be read was found.
 """,
     ),
     **_codes(

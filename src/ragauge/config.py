@@ -71,6 +71,7 @@ class _Written(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     embedders: dict[str, dict[str, Any]] = {}
     bands: dict[str, Bands] = {}
     fields: dict[str, Any] = {}
+    live: dict[str, Any] = {}
 
 
 class Config(_Written, frozen=True, kw_only=True, dict=True):
@@ -164,7 +165,9 @@ def load_config(path: Path) -> Config:
     try:
         written = msgspec.convert(file.table, _Written)
     except msgspec.ValidationError as error:
-        raise _unusable(f"{error}", file.place(_faulty_key(file.table, str(error)))) from error
+        raise _unusable(
+            f"{error}", file.place(faulty_key(file.table, str(error), _Written))
+        ) from error
     if "\\u0000" in json.dumps(file.table, default=str):
         message = "a text has a NUL character, which no file and no name can have"
         raise _unusable(message, file.place(()))
@@ -226,19 +229,19 @@ def _unusable(message: str, place: Place) -> RagaugeError:
         "[system], [gates], [[waivers]] with gate, reason and expires (a date, YYYY-MM-DD), "
         "[refusal] rule, patterns and languages, [citation] mode and window, embed, embed_cache, "
         "[embedders.NAME] settings, [bands.ID] stable, target and risk, "
-        "[fields] ignore, with [fields.gold] and [fields.traces]",
+        "[fields] ignore, with [fields.gold] and [fields.traces], [live] for `ragauge serve`",
         place=place,
     )
 
 
-def _faulty_key(table: dict[str, Any], message: str) -> TomlKey:
+def faulty_key(table: dict[str, Any], message: str, shape: type[Struct]) -> TomlKey:
     """The key that a message of msgspec is about: `... - at `$.waivers[0].expires``."""
     _, _, way = message.rpartition(" - at `$")
     key: TomlKey = ()
     for name, place in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", way):
         if place == "...":  # some key of a table: the first one that cannot be used by itself
-            (field,) = key
-            names = (name for name in table[str(field)] if _is_faulty(field, name, table))
+            inner = _inner(table, key)
+            names = (name for name in inner if _is_faulty(key, name, inner[name], shape))
             key += (next(names, ""),)
         else:
             key += (int(place) if place else name,)
@@ -246,9 +249,20 @@ def _faulty_key(table: dict[str, Any], message: str) -> TomlKey:
     return key if unknown is None else (*key, unknown[1])
 
 
-def _is_faulty(field: str | int, name: str, table: dict[str, Any]) -> bool:
+def _inner(table: dict[str, Any], key: TomlKey) -> dict[str, Any]:
+    """The table that a key leads to."""
+    for part in key:
+        table = table[part]  # type: ignore[index]  # a number is the place in a list of tables
+    return table
+
+
+def _is_faulty(key: TomlKey, name: str, value: Any, shape: type[Struct]) -> bool:
+    """Whether a value cannot be used where it stands, with nothing beside it."""
+    alone: Any = {name: value}
+    for part in reversed(key):
+        alone = {str(part): alone}
     try:
-        msgspec.convert({str(field): {name: table[str(field)][name]}}, _Written)
+        msgspec.convert(alone, shape)
     except msgspec.ValidationError:
         return True
     return False

@@ -210,7 +210,9 @@ def select(names: Iterable[str], ks: Iterable[int]) -> list[Selected]:
             matching = [
                 metric
                 for metric in metrics().values()
-                if metric.id.startswith(base[:-1]) and (metric.at_k or not at or base == "*")
+                if metric.id.startswith(base[:-1])
+                and (metric.at_k or not at or base == "*")
+                and not (metric.only_named and base == "*")
             ]
         else:
             matching = [metrics()[base]] if base in metrics() else []

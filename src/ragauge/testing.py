@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import date
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,6 +22,8 @@ from msgspec.structs import replace
 
 from ragauge import registry
 from ragauge.api.arguments import checked, refuse_no_rows
+from ragauge.compare.align import align
+from ragauge.compare.common_gold import StoredRun
 from ragauge.config import FILE_NAME, Config, load_config, load_gates
 from ragauge.config import located as located_in
 from ragauge.errors import RagaugeError
@@ -39,7 +42,9 @@ from ragauge.model.scores_document import rounded
 from ragauge.model.verdict import Gate, Verdict, Waiver
 from ragauge.recorder.hit_objects import hits_of
 from ragauge.scoring import score
-from ragauge.store.run_files import read_run_file
+from ragauge.scoring.inputs import ScoredRun
+from ragauge.store import runs as run_store
+from ragauge.store.run_files import import_run_file, read_run_file
 from ragauge.text import plain
 from ragauge.trust.consent import require
 from ragauge.trust.needs import needs_of_embedder
@@ -117,7 +122,30 @@ class Scorer:
                     hint=f'write @pytest.mark.ragauge({name}="FILE"), give --ragauge-{name} FILE, '
                     f"or set `{name}` in {FILE_NAME}",
                 )
-        baselines = _baselines(settings, config)
+        with ExitStack() as stack:
+            return self._score_beside(stack, config, settings, also, files)
+
+    def _score_beside(
+        self,
+        stack: ExitStack,
+        config: Config,
+        settings: MarkerSettings,
+        also: Sequence[str],
+        files: Mapping[str, str | None],
+    ) -> Scored:
+        """The scores, and the baselines; a run file is aligned with the run, hit by hit."""
+        from ragauge.cli.store_options import temporary_store
+
+        named = _baselines(stack, settings, config)
+        own_runs: list[StoredRun] = []
+
+        def keep(run: ScoredRun) -> None:
+            if run.scores.unmeasured is None:
+                store = stack.enter_context(temporary_store())
+                description = run_store.RunDescription(run_id="run", created_at="", is_file=True)
+                own_runs.append(StoredRun(store, run_store.store_run(store, run, description)))
+
+        runs_with_hits = any(isinstance(source, StoredRun) for _, source in named)
         chosen = {
             name: value
             for name in ("citation_mode", "relevance_level", "ignore_case", "min_n")
@@ -149,7 +177,8 @@ class Scorer:
             chunks=settings.chunks or config.chunks,
             corpus=settings.corpus or config.corpus,
             options=replace(config.options, **chosen),
-            hashes=bool(baselines),
+            hashes=bool(named),
+            keep=keep if runs_with_hits else None,
             embed=embed,
             bands=config.bands,
             fields=config.field_maps,
@@ -160,7 +189,7 @@ class Scorer:
             config=config,
             profile=registry.profile(scores.profile),
             scores=scores,
-            baselines=baselines,
+            baselines=_gate_baselines(named, own_runs[0] if own_runs else None),
         )
 
     def _config(self, settings: MarkerSettings) -> Config:
@@ -176,21 +205,46 @@ class Scorer:
         return text.replace(f"{self.root}{os.sep}", "")
 
 
-def _baselines(settings: MarkerSettings, config: Config) -> tuple[GateBaseline, ...]:
+NamedSource = tuple[str, Scores | StoredRun | None]
+
+
+def _baselines(stack: ExitStack, settings: MarkerSettings, config: Config) -> list[NamedSource]:
     """What drops are judged against: the file of the test, else all that ragauge.toml names.
 
-    Tests read files of scores only. Against any other name nothing can be judged, and no gate on a
-    drop passes by leaving it out.
+    Tests read files of scores and run files. Against any other name nothing can be judged, and no
+    gate on a drop passes by leaving it out.
     """
+    from ragauge.cli.store_options import temporary_store
+
     names = config.baselines if settings.baseline is None else (settings.baseline,)
-    baselines = []
+    sources: list[NamedSource] = []
     for name in names:
-        is_scores = Path(name).is_file() and read_run_file(name) is None
-        if is_scores or settings.baseline is not None:
-            scores, label = scores_document.load_scores(name), Path(name).name
+        file = read_run_file(name)
+        if file is not None:
+            store = stack.enter_context(temporary_store())
+            sources.append((Path(name).name, StoredRun(store, import_run_file(file, store))))
+        elif Path(name).is_file() or settings.baseline is not None:
+            sources.append((Path(name).name, scores_document.load_scores(name)))
         else:
-            scores, label = None, f"{Path(name).name} (tests read files of scores only)"
-        baselines.append(GateBaseline(scores=scores, label=label))
+            sources.append(
+                (f"{Path(name).name} (tests read files of scores and of runs only)", None)
+            )
+    return sources
+
+
+def _gate_baselines(
+    sources: Sequence[NamedSource], run: StoredRun | None
+) -> tuple[GateBaseline, ...]:
+    baselines = []
+    for label, source in sources:
+        if not isinstance(source, StoredRun):
+            baselines.append(GateBaseline(scores=source, label=label))
+        elif run is None:  # nothing was measured, and nothing is judged
+            scores = run_store.run_scores(source.store, source.record)
+            baselines.append(GateBaseline(scores=scores, label=label))
+        else:
+            aligned = align(source, run)
+            baselines.append(GateBaseline(scores=aligned.a, beside=aligned.b, label=label))
     if len(baselines) == 1 and baselines[0].scores is not None:
         return (replace(baselines[0], label=None),)
     return tuple(baselines)
@@ -460,14 +514,18 @@ class MarkerSettings(
     allow_no_baseline: bool = False
     allow_other_questions: bool = False
     allow_fewer_questions: bool = False
+    accept_doc_level: bool = False
     require_delta_s: bool = False
 
     @property
     def tolerance(self) -> gating.Tolerance:
         """What may be wrong with a run that is judged all the same."""
-        names = [name for name in gating.Tolerance.__struct_fields__ if name != "no_delta_s"]
+        others = ("no_delta_s", "doc_level")
+        names = [name for name in gating.Tolerance.__struct_fields__ if name not in others]
         allowed = {name: getattr(self, f"allow_{name}") for name in names}
-        return gating.Tolerance(**allowed, no_delta_s=not self.require_delta_s)
+        return gating.Tolerance(
+            **allowed, no_delta_s=not self.require_delta_s, doc_level=self.accept_doc_level
+        )
 
 
 def read_settings(arguments: Mapping[str, Any], folders: Sequence[Path]) -> MarkerSettings:

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.xdist_group("source")  # parsing all of it takes a seco
 # A package may import what stands behind it, never what stands before it.
 ORDER = (
     "__main__", "pytest_plugin", "testing", "api",
-    "cli", "recorder", "report", "run", "diagnose", "compare", "targets", "store", "gates",
+    "cli", "live", "recorder", "report", "run", "diagnose", "compare", "targets", "store", "gates",
     "trust", "config", "scoring",
     "embed", "gold", "corpus", "formats", "registry", "model", "metrics", "stats",
     "ids", "quotes", "spans", "files", "concurrency", "errors", "text", "codes",
@@ -37,6 +37,7 @@ COMPONENTS = {
     "cli": "COMMAND",
     "cli.corpus": "COMMAND",
     "cli.gold": "COMMAND",
+    "cli.live": "COMMAND",
     "cli.traces": "COMMAND",
     "corpus.parsers": "PARSER",
     "embed.embedders": "EMBEDDER",

@@ -293,3 +293,22 @@ def test_other_runs_of_the_baseline_tell_its_noise(folder: Folder, how: str) -> 
     together = folder.run(*arguments, *gold, *repeats)
     check = json.loads(together.out)["fail_on"]["regression"]
     assert (together.exit_code, check["repeated"], check["p"] > 0.05) == (0, 30, True)
+
+
+# --- which p-values are corrected ---
+
+
+def test_p_values_are_corrected_over_the_gated_metrics_alone(runs: Folder) -> None:
+    """Two gates: p is doubled. Metrics without a gate only inform, and take no part."""
+    names = ("retrieval.recall@5", "retrieval.hit@5")
+    runs.write("gates.toml", "".join(f'"{name}" = {{ max_drop = 0.5 }}\n' for name in names))
+    options = ("--profile", "all", "--gates", "gates.toml")
+    deltas = compared(runs, "a.jsonl", "b.jsonl", *options)["deltas"]
+    tested = {
+        name: entry
+        for name, entry in deltas.items()
+        if name.startswith(("retrieval.", "answer.", "citation."))
+    }
+    corrected = {name for name, entry in tested.items() if entry["p_holm"] is not None}
+    assert corrected == set(names)
+    assert tested[names[0]]["p_holm"] == pytest.approx(2 * tested[names[0]]["p"], abs=1e-4)

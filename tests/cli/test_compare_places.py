@@ -238,7 +238,7 @@ def test_fail_on_loss_is_open_where_only_the_rank_is(folder: Folder) -> None:
     assert document["per_query"][0]["possible"] == ["loss", "win"]  # 2 → 1 or 3
     compared(folder, "--fail-on", "loss", code=4)
     compared(folder, "--fail-on", "loss", "--accept-open", code=0)
-    compared(folder, "--fail-on", "loss:1", code=0)  # however it is, no more than one
+    compared(folder, "--fail-on", "loss:1", code=4)  # of one question it could never fail
 
 
 def test_a_question_that_is_worse_at_all_places_is_a_loss(folder: Folder) -> None:

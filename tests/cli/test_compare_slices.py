@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import Any
 
@@ -64,6 +65,27 @@ def test_slices_are_in_every_report(runs: Folder, name: str) -> None:
     assert "-0.4000 (-0.6862 to +0.0195)" in text
     assert "+0.1000" in text
     assert "not adjusted for their number" in text
+
+
+def test_slices_are_in_files_for_machines(runs: Folder) -> None:
+    """JUnit has all of them, GitHub those that are surely worse, CSV that of each question."""
+    runs.write("ragauge.toml", '[gates]\n"retrieval.hit@1" = { max_drop = 0.5 }\n')
+    names = named(runs, "traces")
+    junit = runs.run("compare", *names, "--format", "junit").out
+    assert 'name="slice language=de" value="retrieval.hit@1 -0.4000 (-0.6862 to +0.0195)' in junit
+    assert 'name="slice language=en"' in junit
+    assert " slice::" not in runs.run("compare", *names, "--format", "github").out
+    runs.write("b.jsonl", rows({0, 1, 2, 3, 4, 5, 6}))  # 10/10 → 3/10: beyond its own interval
+    github = runs.run("compare", *names, "--format", "github").out
+    (notice,) = [line for line in github.splitlines() if " slice::" in line]
+    assert notice.startswith(
+        "::notice title=ragauge%3A slice::language=de: retrieval.hit@1 -0.7000"
+    )
+    assert notice.endswith("not adjusted")
+    table = csv.DictReader(runs.run("compare", *names, "--format", "csv").out.splitlines())
+    parts = [row["slices"].split("; ") for row in table]
+    assert sum("language=de" in own for own in parts) == 10
+    assert sum("language=fr" in own for own in parts) == 3
 
 
 @pytest.mark.parametrize("how", ["traces", "scores", "stored"])

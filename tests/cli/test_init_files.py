@@ -171,3 +171,25 @@ def test_folders_and_files_do_not_go_together(own: Folder) -> None:
     (own.path / "sub").mkdir()
     assert own.run("init", "sub", "cases.csv").exit_code == 2
     assert own.run("init", "sub", "--dry-run").exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["bot_reply", "llmResponse", "Final Answer"])
+def test_an_answer_is_known_by_the_last_word_of_its_name(folder: Folder, name: str) -> None:
+    folder.write("gold.jsonl", [{"qid": "a", "question": "why?", "relevant": ["d#1"]}])
+    rows: list[Row] = [
+        {"user_query": "why?", "expected_answer": "Rain it is.", name: "It is the rain."}
+    ]
+    folder.write("log.jsonl", rows)
+    folder.run("init", "gold.jsonl", "log.jsonl")
+    answer = load_config(folder.path / "ragauge.toml").fields["traces"]["answer"]
+    assert answer.strip('"') == name
+
+
+def test_where_no_trace_meets_gold_init_is_named(folder: Folder) -> None:
+    folder.write("gold.jsonl", [{"qid": "a", "question": "why?", "relevant": ["d#1"]}])
+    folder.write("log.jsonl", [{"user_query": "why?", "sources": ["d#1"]}])
+    done = folder.run("score", "gold.jsonl", "log.jsonl")
+    assert done.exit_code == 5
+    assert "`ragauge init GOLD TRACES`" in done.err
+    folder.run("init", "gold.jsonl", "log.jsonl")
+    assert folder.run("score").exit_code == 0

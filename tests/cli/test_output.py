@@ -424,7 +424,9 @@ def test_the_case_of_a_suffix_does_not_matter(files: Folder, file: str, start: b
 
 def test_many_gates_are_no_file_name(files: Folder) -> None:
     """A name of more than 255 bytes is an error of the file system; gates may be longer."""
-    gates = ",".join(["retrieval.recall_all@5>=0.0"] * 20)
-    outcome = files.run(*SCORE, "--gates", gates)
+    names = ("recall_all", "recall", "precision", "ndcg", "hit")
+    gates = ",".join(f"retrieval.{name}@{k}>=0.0" for k in (1, 3, 5, 10) for name in names)
+    assert len(gates) > 255
+    outcome = files.run(*SCORE, "--profile", "all", "--gates", gates)
     assert "file-unreadable" not in outcome.codes
     assert "n = 2 is below min_n = 5" in outcome.out, outcome.err  # they were read, and judged

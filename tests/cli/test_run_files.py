@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+import ragauge
+from ragauge.errors import RagaugeError
+from ragauge.testing import MarkerSettings, Scorer
 from tests.support.command import Folder, Row
 
 QUESTIONS = 20
@@ -434,3 +437,74 @@ def test_a_diagnosis_reads_the_field_names_of_the_project(base: Folder) -> None:
     assert done.exit_code == 0, done.err
     own, native = (json.loads(found.out) for found in (done, plain))
     assert [each["id"] for each in own["findings"]] == [each["id"] for each in native["findings"]]
+
+
+# --- wherever a run is read ---
+
+
+@pytest.mark.parametrize(("lost", "code"), [(0, 0), (3, 1)])
+def test_python_judges_a_run_file_against_another(
+    base: Folder, monkeypatch: pytest.MonkeyPatch, lost: int, code: int
+) -> None:
+    """The head is cut otherwise, so only its hits show that nothing was lost, or three of 20."""
+    save(base, monkeypatch, "head", traces("v2", size=200, lost=lost), day=2)
+    monkeypatch.chdir(base.path)
+    gates = {"retrieval.recall@5": {"max_drop": 0.02}}
+    files = "head.jsonl.gz", "base.jsonl.gz"
+    verdict = ragauge.gate(files[0], gates, baseline=files[1])
+    assert verdict.exit_code == code
+    rows = traces("v2", size=200, lost=lost)
+    rules: dict[str, Any] = {"gold": gold(), "profile": "all", "k": (5,), "dialect": "native"}
+    assert ragauge.gate(rows, gates, baseline=files[1], **rules).exit_code == code
+    compared = ragauge.compare(files[1], files[0], gates=gates, fail_on="regression")
+    assert compared.exit_code == code
+    assert compared.recognised == "fallback_doc_span"
+    assert compared.kinds["regression"] == lost
+    mixed = ragauge.compare(files[1], rows, fail_on="regression", **rules)
+    assert (mixed.exit_code, mixed.kinds["regression"]) == (code, lost)
+    with pytest.raises(RagaugeError, match="takes no options"):
+        ragauge.compare(*files, profile="kb")
+
+
+@pytest.mark.parametrize(("lost", "fails"), [(0, False), (3, True)])
+def test_tests_judge_a_drop_against_a_run_file(base: Folder, lost: int, *, fails: bool) -> None:
+    """With its hits: by the scores alone a new chunking would look like anything."""
+    base.write("head.jsonl", traces("v2", size=200, lost=lost))
+    settings = MarkerSettings(
+        gold=str(base.path / "gold.jsonl"),
+        trace=str(base.path / "head.jsonl"),
+        baseline=str(base.path / "base.jsonl.gz"),
+        gates={"retrieval.recall@5": {"max_drop": 0.02}},
+        profile="all",
+        dialect="native",
+        k=(5,),
+        config="none",
+    )
+    scored = Scorer(base.path).scored(settings)
+    (result,) = scored.judged([gate for gate in scored.gates if gate.is_drop]).gates
+    assert result.status == ("fail" if fails else "pass")
+    assert result.value == pytest.approx(lost / QUESTIONS)
+
+
+def test_shadow_and_prompt_read_run_files(base: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they read the same traces; a folder of kept runs names one, too."""
+    save(base, monkeypatch, "head", traces("v2", size=200, lost=3), day=2)
+    by_file = base.run(
+        *("shadow", "--live", "base.jsonl.gz", "--shadow", "head.jsonl.gz", "--format", "json")
+    )
+    by_traces = base.run(
+        *("shadow", "--live", "base.trace.jsonl", "--shadow", "head.trace.jsonl"),
+        *("--gold", "gold.jsonl", "--format", "json"),
+    )
+    assert by_file.exit_code == by_traces.exit_code
+    one, other = json.loads(by_file.out), json.loads(by_traces.out)
+    assert one["deltas"]["retrieval.recall@5"] == other["deltas"]["retrieval.recall@5"]
+    assert one["chunker_version_match"] == "fallback_doc_span"
+    assert base.run("runs", "keep", "base.jsonl.gz", "--in", "kept").exit_code == 0
+    kept = base.run("shadow", "--live", "latest:kept", "--shadow", "head.jsonl.gz")
+    assert kept.exit_code == by_file.exit_code
+    prompted = base.run("prompt", "head.jsonl.gz")
+    assert prompted.exit_code == 0
+    assert prompted.out == base.run("prompt", "gold.jsonl", "head.trace.jsonl").out
+    assert base.run("prompt", "head.trace.jsonl").exit_code == 2
+    assert base.run("prompt", "pinned:kept").exit_code == 0

@@ -686,7 +686,7 @@ def test_a_changed_formula_is_shown_with_both_values_and_versions(
     done = folder.run("rescore", "second")
     assert done.exit_code == 0
     assert "second: stored as scoring 2; changed metrics: 1\n" in done.out
-    assert "answer.grounded_precision  0.1250 (v0)  0.6667 (v2)" in done.out
+    assert "answer.grounded_precision  0.1250 (v0)  0.6667 (v3)" in done.out
     assert [each.number for each in few.scorings("second")] == [1, 2]
     assert folder.run("rescore", "second").out == "second: unchanged\n"
 
@@ -701,7 +701,7 @@ def test_rescored_runs_as_json(few: Store, folder: Folder) -> None:
     ]  # fmt: skip
     (found,) = document["runs"][1]["changes"]
     assert (found["old"]["value"], found["old"]["version"]) == (0.125, 0)
-    assert (found["new"]["value"], found["new"]["version"]) == (0.6667, 2)
+    assert (found["new"]["value"], found["new"]["version"]) == (0.6667, 3)
 
 
 def test_one_unreadable_run_does_not_stop_the_others(few: Store, folder: Folder) -> None:

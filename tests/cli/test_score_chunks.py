@@ -66,10 +66,17 @@ def test_places_of_the_trace_go_before_those_of_the_list(folder: Folder) -> None
 
 
 def test_evidence_ids_get_their_places(folder: Folder) -> None:
-    """Gold says c1; another chunker's hit covers 60 of its 100 bytes."""
+    """Gold says c1; another chunker's hit covers 60 of its 100 bytes.
+
+    Its last places, 140-180 and 160-200, are covered; its first two, 100-140 and 120-160, to 0 and
+    to half. So the evidence may be missed: no number, but its ends.
+    """
     row = {"topk": [{"id": "new7", "doc": "d.md", "offsets": [140, 260]}]}
-    found = values(scored(folder, {"relevant": ["c1"]}, row))
-    assert (found["retrieval.recall@5"], found["retrieval.span_recall@5"]) == (1.0, 0.6)
+    outcome = scored(folder, {"relevant": ["c1"]}, row)
+    found = json.loads(outcome.out)["metrics"]
+    for metric in ("retrieval.recall@5", "retrieval.span_recall@5", "retrieval.precision@5"):
+        assert (found[metric]["value"], found[metric]["interval"]) == (None, None)
+        assert (found[metric]["band"], found[metric]["reason"]) == ([0, 1], "place-unknown")
     without = values(scored(folder, {"relevant": ["c1"]}, row, chunks=None))
     assert (without["retrieval.recall@5"], without["retrieval.span_recall@5"]) == (0.0, None)
 

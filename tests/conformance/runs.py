@@ -160,6 +160,9 @@ class _Maker:
         if self.chance(0.3):
             row["tokens"] = self.rng.randrange(2000)
             row["cost"] = self.rng.randrange(2000) / 1024
+        if self.chance(0.3):
+            row["unknown_ids"] = self.rng.sample(["p1", "p2", "p3", "p9"], self.rng.randrange(4))
+            row["oversampled"] = self.chance(0.3)
         return row
 
 

@@ -274,3 +274,11 @@ def test_spans_are_imported_from_every_kind_of_file(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert KEPT in text
     assert "<!-- spans:begin -->" in text
+
+
+def test_the_overview_takes_as_long_with_more_days() -> None:
+    """Twenty times the rows: a query that reads them all takes many times as long."""
+    done = python("dashboard.py", "--days", "20", "--rounds", "5")
+    rows = dict(re.findall(r"^\| `([^`]+)` .*\| ([0-9.]+) \|$", done.stdout, re.MULTILINE))
+    assert {"/", "/alerts", "/ingest"} <= rows.keys(), done.stdout + done.stderr
+    assert float(rows["/"]) < 4, done.stdout

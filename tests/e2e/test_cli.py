@@ -770,7 +770,7 @@ def test_metrics_explains_one(tmp_path: Path, name: str) -> None:
     """Formula, population, what is left out, the rule for 0/0, an example and the source."""
     done = run(tmp_path, "metrics", name)
     assert done.returncode == 0
-    assert done.stdout.startswith("retrieval.recall_all@k  (version 1, higher is better)\n")
+    assert done.stdout.startswith("retrieval.recall_all@k  (version 2, higher is better)\n")
     for word in ("formula", "over", "left out", "0/0", "source", "example"):
         assert re.search(rf"^{word}", done.stdout, re.MULTILINE)
 

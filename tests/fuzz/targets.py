@@ -600,8 +600,8 @@ _LINES = (
     "corpus build gold.jsonl -o out --workers 1", "corpus chunk x -o out.jsonl",
     "runs import run.jsonl --store sqlite:///out.db", "runs keep run.jsonl --in out",
 )  # fmt: skip
-# It waits for a browser: tests/unit/gold/editor and tests/browser have it.
-NOT_RUN = {"gold edit"}
+# They serve until they are ended: tests/unit/gold/editor, tests/e2e/test_live_* and tests/browser.
+NOT_RUN = {"gold edit", "serve"}
 
 
 def all_commands(group: click.Group = root, prefix: str = "") -> set[str]:

@@ -375,10 +375,10 @@ def documents_of(item: Row) -> list[Piece]:
 
 
 def rung_of_document(qid: str, piece: Piece, pair: Pair) -> str:
-    """Exact where the name is known to both sides or to neither."""
+    """By document, never exact; where a side names none, only a name both or neither knows."""
     sides = (pair.a, pair.b)
     if len({piece.doc in side.docs for side in sides}) == 1:
-        return "exact"
+        return "doc"
     return "doc" if all(side.carries(qid, "doc") for side in sides) else "none"
 
 

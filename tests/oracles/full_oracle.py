@@ -742,6 +742,7 @@ def retrieval_metrics(k: int) -> list[Metric]:
         Metric(f"retrieval.ndcg@{k}", (NO_EVIDENCE, NO_GAIN), ndcg),
         Metric(f"retrieval.map@{k}", labelled, average_precision),
         Metric(f"retrieval.recall_doc@{k}", (NO_DOCS,), docs_covered),
+        Metric(f"retrieval.hit_doc@{k}", (NO_DOCS,), lambda r: docs_covered(r) > 0),
         Metric(f"retrieval.group_recall@{k}", (NO_GROUPS,), groups_satisfied),
         Metric(
             f"retrieval.anchor_hit@{k}",

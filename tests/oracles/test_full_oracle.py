@@ -200,6 +200,8 @@ def test_documents() -> None:
     assert value("retrieval.recall_doc@1", row, run) == 1 / 3
     assert value("retrieval.recall_doc@3", row, run) == 2 / 3
     assert value("retrieval.mrr_doc@10", row, run) == 1.0
+    assert value("retrieval.hit_doc@1", row, run) == 1.0
+    assert value("retrieval.hit_doc@3", gold(expected_doc_ids=["api.md"]), run) == 0.0
 
 
 def test_the_first_document_has_the_rank_of_its_hit() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from ragauge.compare.effective_gold import EffectiveGold, expected_pieces, match_items
 from ragauge.compare.same_documents import KnownDocuments, SameDocuments
 from ragauge.model.chunk import Chunk
@@ -117,9 +119,14 @@ def compare(
     b = side_of(traces_b, items, texts=texts_b)
     gold = match(items, a, b)
     scored = [
-        score.score(
-            effective, traces, profile="all", k=(1, 2, 3, 5), intervals=False, options=options
-        )
+        _scored(effective, traces, options)
         for effective, traces in ((gold.items_a, traces_a), (gold.items_b, traces_b))
     ]
     return Outcome(gold, *scored)
+
+
+def _scored(items: Sequence[GoldItem], traces: Sequence[Trace], options: Options) -> Scores:
+    """One side, as `compare` has it before it judges places."""
+    with score.opened_inputs(items, traces, profile="all", k=(1, 2, 3, 5)) as inputs:
+        plan = score.scoring_plan(inputs, options=options, intervals=False)
+        return score.score_inputs(inputs, replace(plan, judge_places=False)).scores

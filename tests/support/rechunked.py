@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ragauge.corpus.bm25 import Bm25Index
+from ragauge.scoring.score import score
 from tests.support.command import Folder
 
 Extent = tuple[int, int]
@@ -218,6 +220,92 @@ def id_gold(texts: TextSet, chunks: Sequence[TextChunk]) -> list[dict[str, Any]]
         {"qid": each.qid, "question": each.text, "relevant": holding(each, chunks)}
         for each in texts.questions
     ]
+
+
+def chunk_gold(texts: TextSet, chunks: Sequence[TextChunk]) -> list[dict[str, Any]]:
+    """Gold that names chunks, with their places: what `gold pin` makes of ids."""
+    by_id = {chunk.id: chunk for chunk in chunks}
+    rows = id_gold(texts, chunks)
+    for row in rows:
+        row["relevant"] = [
+            {
+                "id": name,
+                "doc": by_id[name].doc,
+                "start": by_id[name].start,
+                "end": by_id[name].end,
+                "grain": "chunk",
+            }
+            for name in row["relevant"]
+        ]
+    return rows
+
+
+LEAST = 40
+
+
+def is_whole(question: Question, chunks: Sequence[TextChunk]) -> bool:
+    """Whether each span has a chunk of its own that holds all of it, and the least of bytes.
+
+    Places promise nothing of evidence that is cut by a border or shorter than they are.
+    """
+    return len(holding(question, chunks)) == len(question.spans) and all(
+        end - start >= LEAST
+        and any(
+            chunk.doc == question.doc and chunk.start <= start and end <= chunk.end
+            for chunk in chunks
+        )
+        for start, end in question.spans
+    )
+
+
+MEASURED = (
+    *("hit", "recall", "mrr", "ndcg", "map", "precision", "precision_at_cutoff"),
+    *("span_recall", "span_precision", "span_iou"),
+)
+CUTOFFS = (1, 3, 10)
+
+
+class HeldValues(NamedTuple):
+    """How often the true value of a question lies outside its band, by metric and how many."""
+
+    outside: Counter[str]
+    values: Counter[str]
+    width: dict[str, float]
+    means_outside: int
+
+
+def held_values(
+    texts: TextSet, chunks: Sequence[TextChunk], hits: Mapping[str, Sequence[TextChunk]]
+) -> HeldValues:
+    """Score hits by chunks and by the bytes themselves: is the truth within the band?"""
+    rows = list(traces(texts, hits))
+    metrics = [f"retrieval.{name}" for name in MEASURED]
+    by_chunk, by_bytes = (
+        score(gold, rows, profile="all", k=CUTOFFS, metrics=metrics, intervals=False)
+        for gold in (chunk_gold(texts, chunks), evidence_gold(texts))
+    )
+    values, truth = by_chunk.per_question, by_bytes.per_question
+    assert values is not None
+    assert truth is not None
+    whole = np.array([is_whole(question, chunks) for question in texts.questions], np.bool_)
+    held = HeldValues(Counter(), Counter(), defaultdict(float), 0)
+    means_outside = 0
+    for row, name in enumerate(values.metrics):
+        low = high = values.values[row]
+        if values.ends is not None:
+            low, high = values.ends.low[row], values.ends.high[row]
+        true = truth.of(name)
+        known = ~np.isnan(true) & whole
+        base = name.partition("@")[0]
+        missed = (true < low - 1e-9) | (true > high + 1e-9) | np.isnan(low)
+        held.outside[base] += int(np.count_nonzero(missed & known))
+        held.values[base] += int(np.count_nonzero(known))
+        held.width[base] += float(np.nansum((high - low)[known]))
+        if known.any():
+            mean = float(true[known].mean())
+            inside = low[known].mean() - 1e-9 <= mean <= high[known].mean() + 1e-9
+            means_outside += not inside
+    return held._replace(means_outside=means_outside)
 
 
 def evidence_gold(texts: TextSet) -> list[dict[str, Any]]:

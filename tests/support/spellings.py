@@ -51,6 +51,8 @@ TRACE_VALUES: Row = {
     "total_ms": 12,
     "tokens": 640,
     "cost": 0.25,
+    "unknown_ids": ["p3"],
+    "oversampled": True,
 }
 HIT_VALUES: Row = {
     "id": "p3",
@@ -147,7 +149,8 @@ def as_line(row: Row) -> bytes:
 
 def fast_trace(row: Row) -> Any:
     """The trace of a row on the fast path; None if it is for the exact path."""
-    return FastDecoder(unread=False).trace(as_line(row), 1, strip_citations=False)
+    decoder = FastDecoder(unread=False)
+    return decoder.trace(as_line(row), 1, strip_citations=False, cites_in_text=True)
 
 
 def exact_trace(row: Row) -> Any:

@@ -16,10 +16,13 @@ import pytest
 from ragauge import registry
 from ragauge.codes import CODES
 from ragauge.files import ranges
+from ragauge.live.database import open_database
 from ragauge.model.corpus import Parsed, Parser
 from ragauge.scoring import score
 from ragauge.store import runs as run_store
 from tests.support.command import GOLD, TRACES, Content, Folder, Outcome, Row, line_of, lines_of
+from tests.support.decided_store import promoted
+from tests.support.live_rows import add_windows, window_row
 
 FIRST, SECOND, THIRD = (line_of(row) for row in TRACES)
 MALFORMED = b'{"qid": }'
@@ -191,6 +194,30 @@ def _bad_export(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
     _stored(folder, "one")
     folder.write("run.jsonl", '{"schema": "else"}')
     return folder.run("runs", "import", "run.jsonl")
+
+
+def _forged_decision(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+    """A decision whose record was changed in the file."""
+    url = f"sqlite:///{folder.path / 'live.db'}"
+    with closing(open_database(url)) as database:
+        promoted(database)
+    with closing(sqlite3.connect(folder.path / "live.db")) as connection, connection:
+        connection.execute("DROP TRIGGER eval_decisions_stay")
+        forged = "replace(record_json, 'every condition holds', 'nothing was wrong')"
+        connection.execute(f"UPDATE eval_decisions SET record_json = {forged}")
+    return folder.run("decide", "repeat", "--store", url)
+
+
+def _exported_window(number: int) -> Recipe:
+    """An export of a window of a store that has one, whose traces are gone."""
+
+    def recipe(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
+        url = f"sqlite:///{folder.path / 'live.db'}"
+        with closing(open_database(url)) as database:
+            add_windows(database, [window_row(29_800_000 * 60_000, {})])
+        return folder.run("live", "export", "--store", url, "--window", str(number), "--out", "out")
+
+    return recipe
 
 
 def _bad_document(folder: Folder, _: pytest.MonkeyPatch) -> Outcome:
@@ -370,11 +397,13 @@ RECIPES: dict[str, Recipe] = {
     "draft-item": scored(gold=[{"qid": "A1", "question": "", "draft": True}]),
     "bad-store-url": lambda folder, _: folder.run("runs", "list", "--store", "mysql://host/x"),
     "store-unavailable": lambda folder, _: folder.run("runs", "list"),
+    "no-token": lambda folder, _: folder.run("serve", "--host", "0.0.0.0"),
     "run-exists": on_store("score", "gold.jsonl", "trace.jsonl", "--run-id", "one", "--store"),
     "unknown-run": on_store("compare", "one", "two"),
     "bad-store": on_store("runs", "list", written=b"no database " * 100),
     "newer-store": on_store("runs", "list", changed="PRAGMA user_version = 99"),
     "bad-export": _bad_export,
+    "decision-differs": _forged_decision,
     "incomplete-run": on_store("gate", "one", changed="UPDATE eval_runs SET status = 'incomplete'"),
     "chunker-mismatch": _chunked,
     "nothing-in-common": _nothing_common,
@@ -436,6 +465,8 @@ RECIPES: dict[str, Recipe] = {
     "undefined-metric": scored(
         "--profile", "all", "--gates", "under=0.05", *FULL, trace=TRACES[:1], gold=GOLD[:1]
     ),
+    "no-such-window": _exported_window(2),
+    "window-gone": _exported_window(1),
     "too-few": _too_few,
     "fewer-questions": _fewer_questions,
     "no-baseline": scored(*CANARY, *FULL, trace=DISTANT[:1], gold=GOLD[:1]),

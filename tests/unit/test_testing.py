@@ -146,7 +146,7 @@ def test_a_baseline_that_tests_do_not_read_is_not_left_out(judge: Judge) -> None
     judge.folder.write("ragauge.toml", configured)
     with pytest.raises(AssertionError, match="NOT EVALUABLE") as refused:
         judge.run(gates=drop).assert_gates()
-    assert "kept (tests read files of scores only)" in str(refused.value)
+    assert "kept (tests read files of scores and of runs only)" in str(refused.value)
     judge.run(gates=drop, allow_no_baseline=True).assert_gates()
 
 

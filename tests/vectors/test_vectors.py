@@ -22,6 +22,7 @@ FEWEST = 5
 CLOSE = 1e-12
 METRICS = list(registry.metrics())
 CUT = [metric.id for metric in registry.metrics().values() if metric.at_k or metric.may_cut]
+NAMED_ONLY = [metric.id for metric in registry.metrics().values() if metric.only_named]
 MAY_CUT = [metric.id for metric in registry.metrics().values() if metric.may_cut]
 
 
@@ -68,7 +69,8 @@ def _score(vector: Vector, k: int) -> Scores:
             path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
             paths.append(path)
         # All metrics, and the cut-off of a metric that is not always cut.
-        names = ["*", *([f"{vector.metric}@{k}"] if vector.k is not None else [])]
+        names = ["*", *NAMED_ONLY]
+        names += [f"{vector.metric}@{k}"] if vector.k is not None else []
         return score(*paths, profile=vector.profile, k=k, metrics=names, intervals=False)
 
 
@@ -94,8 +96,12 @@ def _of(metric: str) -> list[int]:
 
 
 def _others(metric: str) -> list[str]:
-    """Every other metric that is not the same number by definition."""
-    return [each for each in METRICS if each != metric]
+    """Every other metric that is not the same number by definition.
+
+    Those of live traffic are those of a run where no trace was kept by a rule of its own.
+    """
+    live = [] if metric in NAMED_ONLY else NAMED_ONLY
+    return [each for each in METRICS if each != metric and each not in live]
 
 
 def _differ(one: float | None, other: float | None) -> bool:

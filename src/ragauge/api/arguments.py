@@ -131,6 +131,7 @@ ARGUMENTS: dict[str, ArgumentKind] = {
     "fail_on": _texts('for example fail_on="regression" or fail_on=["regression:2", "loss:1%"]'),
     "strict_kinds": _FLAG,
     "accept_open": _FLAG,
+    "accept_doc_level": _FLAG,
     "today": _optional(
         ArgumentKind("a date", "from datetime import date", lambda value: isinstance(value, date))
     ),

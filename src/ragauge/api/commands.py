@@ -43,6 +43,7 @@ from ragauge.scoring import score as scoring
 from ragauge.scoring.inputs import Gold, ScoredRun, Traces
 from ragauge.scoring.places import LEAST_EVIDENCE
 from ragauge.store import runs as run_store
+from ragauge.store.run_files import import_run_file, read_run_file
 
 P = ParamSpec("P")
 Gates = str | os.PathLike[str] | Mapping[str, Any] | Sequence[str] | Sequence[Gate]
@@ -103,7 +104,7 @@ def load_scores(path: PathLike) -> ScoreResult:
     return score_result(scores_document.load_scores(path))
 
 
-_JUDGING = frozenset(signature(judge.gate).parameters)
+_JUDGING = frozenset(signature(judge.gate).parameters) - {"beside"}
 """What `gate` takes beside scores; the rest is for scoring."""
 
 
@@ -118,31 +119,58 @@ def gate(
     today: date | None = None,
     **options: Any,
 ) -> VerdictResult:
-    """Judge scores, saved scores, or traces with their gold set, by gates.
+    """Judge scores, saved scores, a run file, or traces with their gold set, by gates.
 
     `gates` may be text (`"precision>=0.80,refusal.over<=0.1"`), several of them, a table as in
     `ragauge.toml`, or a file of gates: they go on top of the gates of the profile. Gate values
     stand alone. With `gold`, traces are scored first, with the other options of `score`. Gates
-    on a drop are judged against `baseline`, which is given in the same ways. Waivers are judged on
-    `today`, by the clock if it is not given. What the command lets pass by an option is let pass by
-    an argument of its name: `allow_missing=True`, `allow_errored=True`.
+    on a drop are judged against `baseline`, which is given in the same ways; against a run file,
+    runs with their hits are compared as by `compare`, whatever their chunking. Waivers are judged
+    on `today`, by the clock if it is not given. What the command lets pass by an option is let pass
+    by an argument of its name: `allow_missing=True`, `allow_errored=True`.
     """
     asked = _gate_maker(gates)
     judging = {name: options.pop(name) for name in _JUDGING.intersection(options)}
     _refuse_unused(options, gold, scores, baseline)
-    judged = _scores("scores", scores, gold, asked, options)
-    other = None
-    if baseline is not None:
-        other = _scores("baseline", baseline, gold, asked, options)
-    verdict = judge.gate(
-        judged,
-        asked(registry.profile(judged.profile), judged.k),
-        baseline=other,
-        waivers=waivers,
-        today=today,
-        **judging,
-    )
+    beside = other = None
+    with ExitStack() as stack:
+        run, before = _run_in_file(stack, scores), _run_in_file(stack, baseline)
+        if run is None:
+            judged = _scores("scores", scores, gold, asked, options)
+        else:
+            judged = run_store.run_scores(run.store, run.record)
+        if before is not None:
+            other = run_store.run_scores(before.store, before.record)
+            own = run
+            if own is None and not _is_scored(scores, gold):
+                stored = _run(stack, "scores", scores, gold, "run", options)
+                own = stored if isinstance(stored, StoredRun) else None
+            if own is not None:
+                aligned = align.align(before, own)
+                other, beside = aligned.a, aligned.b
+        elif baseline is not None:
+            other = _scores("baseline", baseline, gold, asked, options)
+        verdict = judge.gate(
+            judged,
+            asked(registry.profile(judged.profile), judged.k),
+            baseline=other,
+            beside=beside,
+            waivers=waivers,
+            today=today,
+            **judging,
+        )
     return verdict_result(verdict, judged)
+
+
+def _run_in_file(stack: ExitStack, given: object) -> StoredRun | None:
+    """The run that a run file holds, in a store that is gone at the end; None for all else."""
+    file = read_run_file(os.fspath(given)) if _is_path(given) else None
+    if file is None:
+        return None
+    from ragauge.cli.store_options import temporary_store
+
+    store = stack.enter_context(temporary_store())
+    return StoredRun(store, import_run_file(file, store))
 
 
 def _gates(gates: object) -> str | Mapping[str, Any] | Sequence[Gate] | None:
@@ -224,7 +252,9 @@ def _is_scored(given: object, gold: object) -> bool:
     """Whether what was given are scores, or a file that is read as such."""
     if isinstance(given, Scores):
         return True
-    return _is_path(given) and (gold is None or _holds_scores(given))
+    if not _is_path(given):
+        return False
+    return gold is None or _holds_scores(given) or read_run_file(os.fspath(given)) is not None
 
 
 def _is_path(given: object) -> TypeGuard[PathLike]:
@@ -250,6 +280,7 @@ def compare(
     fail_on: str | Sequence[str] = (),
     strict_kinds: bool = False,
     accept_open: bool = False,
+    accept_doc_level: bool = False,
     chunks_a: PathLike | None = None,
     chunks_b: PathLike | None = None,
     least_evidence: int = LEAST_EVIDENCE,
@@ -258,12 +289,13 @@ def compare(
 ) -> ComparisonResult:
     """Compare run b with run a, question by question.
 
-    Each is the scores of `score`, a file of saved scores, or traces with their `gold` set: a path,
-    rows, a frame. Of traces, expected items are recognised by chunk id, span, quote or document,
-    whatever the chunking; scores are compared as they are. `gates` may be on drops (`max_drop`)
-    only. `fail_on` makes `exit_code` 1 where questions lost something: "regression", "loss", or
-    with how many may: "regression:2", "regression:1%". `strict_kinds` counts questions that are
-    mixed, and `accept_open` judges without those of which nobody can tell. `names` are what the
+    Each is the scores of `score`, a file of saved scores, a run file, or traces with their `gold`
+    set: a path, rows, a frame. Of traces and run files, expected items are recognised by chunk id,
+    span, quote or document, whatever the chunking; scores are compared as they are. `gates` may be
+    on drops (`max_drop`) only. `fail_on` makes `exit_code` 1 where questions lost something:
+    "regression", "loss", or with how many may: "regression:2", "regression:1%". `strict_kinds`
+    counts questions that are mixed, and `accept_open` judges without those of which nobody can
+    tell; `accept_doc_level` judges by document where the runs share no more. `names` are what the
     runs are called. `least_evidence` is how many bytes of a chunk that gold names the evidence has
     at least. Traces take the other options of `score`, and what `gate` lets pass is let pass here,
     too: `allow_missing=True`.
@@ -272,9 +304,9 @@ def compare(
     if strict_kinds and not limits:
         message = "strict_kinds is about fail_on, which is not given"
         raise RagaugeError.of("usage", message, hint='for example fail_on="regression"')
-    allowed = {f"allow_{name}": name for name in Tolerance.__struct_fields__}
+    allowed = {f"allow_{name}": name for name in Tolerance.__struct_fields__ if name != "doc_level"}
     lenient = {allowed[name]: options.pop(name) for name in allowed.keys() & options.keys()}
-    tolerance = Tolerance(**lenient)
+    tolerance = Tolerance(**{**lenient, "doc_level": accept_doc_level})
     asked, gold = _gate_maker(gates), rereadable(gold)
     called = _names(a, b, names)
     chunked = {"chunks_a": chunks_a, "chunks_b": chunks_b}
@@ -319,7 +351,9 @@ def compare(
             verdict=verdict,
             tolerance=failing.recall_tolerance(limits),
         )
-    checks = failing.check_kinds(comparison, aligned, limits, strict=strict_kinds)
+    checks = failing.check_kinds(
+        comparison, aligned, limits, strict=strict_kinds, accept_doc_level=accept_doc_level
+    )
     return comparison_result(
         comparison,
         fail_on=checks,
@@ -357,7 +391,10 @@ def _name(run: object, letter: str) -> str:
 def _run(
     stack: ExitStack, side: str, given: object, gold: object, name: str, options: dict[str, Any]
 ) -> StoredRun | Scores:
-    """Scores as they are; traces as a run in a store of its own, gone at the end."""
+    """Scores as they are; run files and traces as runs in stores of their own, gone at the end."""
+    run = _run_in_file(stack, given)
+    if run is not None:
+        return run
     if _is_scored(given, gold) or gold is None:
         return _scores(f"run {side}", given, gold, None, options)
     refuse_no_rows(f"run {side}", given)

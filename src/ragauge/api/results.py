@@ -453,6 +453,7 @@ def _metric_row(name: str, result: MetricResult) -> dict[str, Any]:
         "detectable": result.detectable,
         "version": result.version,
         "note": phrases.metric_note(result) or None,
+        **({} if result.band is None else {"band": list(result.band)}),
     }
 
 

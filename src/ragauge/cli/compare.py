@@ -202,6 +202,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
             limits,
             strict=asked.strict_kinds,
             repeats=[_repeated(run, other, asked) for run in repeats],
+            accept_doc_level=asked.accept_doc_level,
         )
         view = ComparisonView(
             comparison=comparison,
@@ -317,10 +318,10 @@ def _report(name: str) -> ComparisonReport:
 
 
 def _named(run: StoredRun | Scores, name: str) -> RunRecord | str:
-    """The record of a stored run; the name of a file, which may be stored only to be compared."""
+    """The record of a run, stored or in a file; the name of a file that does not say its date."""
     from ragauge.compare.common_gold import StoredRun
 
-    return run.record if isinstance(run, StoredRun) and not is_file(name) else name
+    return run.record if isinstance(run, StoredRun) and run.record.created_at else name
 
 
 def _safe(name: str) -> str:

@@ -85,7 +85,9 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         if asked.baseline or any(gate.is_drop for gate in judged_by):
             named = finder.baselines(asked.baseline, run=run, allow_none=asked.allow_no_baseline)
             compared = source if isinstance(source, StoredRun) else None
-            baselines = gate_baselines(named, scores, compared, judged_by)
+            baselines = gate_baselines(
+                named, scores, compared, judged_by, allow_itself=asked.self_test
+            )
         if asked.self_test:
             return _self_test(scores, judged_by, baselines, asked)
         return conclude(

@@ -29,7 +29,8 @@ _INTERRUPTED = 130
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 """How Python keeps the bytes of arguments that are not UTF-8."""
 _NOT_COMMANDS = {
-    "demo_data", "main", "named_runs", "options", "output", "store_options", "streams",
+    "demo_data", "live_store", "main", "named_runs", "options", "output", "store_options",
+    "streams",
 }  # fmt: skip
 
 

@@ -119,16 +119,14 @@ class RunFinder:
         from hashlib import sha256
 
         from ragauge.compare.common_gold import StoredRun
-        from ragauge.store.export import import_run
+        from ragauge.store.run_files import import_run_file
 
         digest = sha256(file.path.read_bytes()).hexdigest()  # the pinned run is often a kept one
         if digest not in self._files:
             stores = [loaded.store for loaded in self._files.values()]
             free = (store for store in stores if store.run(file.run.run_id) is None)
             store = next(free, None) or self.stack.enter_context(temporary_store())
-            run = store.run(import_run(store, str(file.path)).run_id)
-            assert run is not None, "it was imported a moment ago"
-            self._files[digest] = StoredRun(store, run)
+            self._files[digest] = StoredRun(store, import_run_file(file, store))
         return self._files[digest]
 
     def baselines(
@@ -214,16 +212,20 @@ def gate_baselines(
     scores: Scores,
     run: StoredRun | None,
     gates: Sequence[Gate],
+    *,
+    allow_itself: bool = False,
 ) -> list[GateBaseline]:
     """What gates on a drop are judged against; runs with their hits are aligned with the run.
 
-    So a change of chunks is no drop. `run` is the one to be judged, where it is stored.
+    So a change of chunks is no drop. `run` is the one to be judged, where it is stored. A run is no
+    baseline of itself, but where nothing is judged (`allow_itself`).
     """
     from msgspec.structs import replace
 
     from ragauge.compare.align import align
     from ragauge.compare.best_run import best_runs
     from ragauge.compare.common_gold import StoredRun
+    from ragauge.errors import RagaugeError
     from ragauge.gates.baselines import GateBaseline
     from ragauge.store.runs import run_scores
 
@@ -233,6 +235,13 @@ def gate_baselines(
         run_id = source.record.run_id
         if run is None:
             return GateBaseline(scores=run_scores(source.store, source.record), run_id=run_id)
+        is_itself = source.store is run.store and run_id == run.record.run_id
+        if is_itself and not allow_itself:
+            raise RagaugeError.of(
+                "incomparable",
+                f"the baseline is the run itself ({run_id}): nothing can have dropped",
+                hint="judge a run before it is kept, or name an earlier one as the baseline",
+            )
         aligned = align(source, run)
         return GateBaseline(scores=aligned.a, beside=aligned.b, run_id=run_id)
 

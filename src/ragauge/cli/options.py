@@ -213,6 +213,12 @@ def is_strict(option: str) -> bool:
 
 GATE_OPTIONS = [
     click.option(
+        "--accept-doc-level",
+        is_flag=True,
+        help="Where two runs share only documents, judge drops (and --fail-on) by document, under "
+        "the name of that metric (else exit 4): found documents do not show found evidence.",
+    ),
+    click.option(
         "--gates",
         metavar="GATES",
         help="NAME=NUMBER,... or METRIC>=NUMBER,... or a TOML file; on top of ragauge.toml and "
@@ -447,7 +453,13 @@ class CommandOptions(SimpleNamespace):
         """What the options of ALLOW_OPTIONS excuse."""
         values = vars(self).items()
         allowed = {name: value for name, value in values if name.startswith("allow_")}
-        return tolerance_of({**allowed, "no_delta_s": not getattr(self, "require_delta_s", False)})
+        return tolerance_of(
+            {
+                **allowed,
+                "no_delta_s": not getattr(self, "require_delta_s", False),
+                "doc_level": getattr(self, "accept_doc_level", False),
+            }
+        )
 
     def store(self, *, create: bool = False) -> AbstractContextManager[Store]:
         """The store that the command works on, closed at the end."""

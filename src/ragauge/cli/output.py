@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ragauge.model.report import Report, View
     from ragauge.model.run import RunRecord
     from ragauge.model.scores import Scores
-    from ragauge.model.verdict import Gate, Verdict
+    from ragauge.model.verdict import Gate, Verdict, Waiver
 
 
 OUTPUT_OPTIONS = [
@@ -247,24 +247,36 @@ def is_partial(run: RunRecord | str | None) -> bool:
     return isinstance(target, dict) and bool(target.get("limit") or target.get("filters"))
 
 
-def refuse_past(today: date, runs: Sequence[RunRecord | str | None]) -> None:
+def refuse_past(
+    today: date, runs: Sequence[RunRecord | str | None], waivers: Sequence[Waiver]
+) -> None:
     """Refuse to judge runs as of a day on which they were not there yet.
 
-    A waiver that expired would be valid again.
+    A waiver that expired would be valid again. Stored runs and run files say when they were made.
+    Other files do not, and when they were last written changes with every checkout: of those only a
+    waiver that is expired by now is refused, which no run can need that was made since.
     """
-    from datetime import datetime
+    from datetime import date, datetime
 
     days = []
+    undated = False
     for run in runs:
         if isinstance(run, str):
-            if os.path.isfile(run):
-                days.append(datetime.fromtimestamp(os.stat(run).st_mtime).date())
-        elif run is not None:
+            undated = undated or run == "-" or os.path.exists(run)
+        elif run is not None and run.created_at:
             days.append(datetime.fromisoformat(run.created_at).astimezone().date())
+        else:
+            undated = undated or run is not None
     if days and today < max(days):
         raise click.UsageError(
             f"--as-of {today}: the run is of {max(days)}, and waivers are not judged by a day "
             "before it"
+        )
+    revived = [waiver for waiver in waivers if today <= waiver.expires < date.today()]
+    if undated and revived:
+        raise click.UsageError(
+            f"--as-of {today}: the waiver of `{revived[0].gate}` expired on {revived[0].expires}, "
+            "and a run without a date is one of today: waivers are not judged by a day before it"
         )
 
 
@@ -291,7 +303,7 @@ def judged(
         allowed = replace(allowed, fewer_questions=True)
     today = day(as_of, needed=bool(config.waivers))
     if as_of is not None and config.waivers:
-        refuse_past(today, runs)
+        refuse_past(today, runs, config.waivers)
     return judge_against(
         scores,
         gates,

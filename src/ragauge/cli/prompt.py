@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ragauge.cli.options import CommandOptions, gates_from, options, whole_number
-from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION, is_file
+from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION
 from ragauge.cli.streams import print_text
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 def COMMAND(**values: Any) -> int:  # noqa: N802
     """Print a prompt with the rules, the numbers and the worst questions of a run.
 
-    RUN is a stored run (id, tag, `baseline`, `latest`); with GOLD and TRACE two files are read.
+    RUN is a stored run (id, tag, `baseline`, `latest`) or a run file (--save-run, `runs export`,
+    latest:DIR, pinned:DIR); with GOLD and TRACE two files are read.
     Nothing is sent anywhere, and secrets are left out.
     """
     from ragauge import registry
@@ -73,16 +74,19 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
 
 
 def _stored(stack: ExitStack, asked: CommandOptions) -> StoredRun:
-    from ragauge.compare.common_gold import StoredRun
-    from ragauge.store import runs as run_store
+    from ragauge.cli.named_runs import RunFinder, names_run
 
-    if is_file(asked.run):
-        raise click.UsageError("give a stored run, or a gold set and its traces")
+    if not names_run(asked.run):
+        raise click.UsageError("give a stored run, a run file, or a gold set and its traces")
     if asked.dialect is not None:
-        raise click.UsageError("--dialect: only for files")
-    store = stack.enter_context(asked.store())
-    suite = asked.config.suite or "default"
-    return StoredRun(store, run_store.find_run(store, asked.run, suite=suite))
+        raise click.UsageError("--dialect: only for files of traces")
+    finder = RunFinder(
+        stack,
+        asked.config,
+        open_store=lambda: stack.enter_context(asked.store()),
+        suite=asked.config.suite or "default",
+    )
+    return finder.run(asked.run)
 
 
 def _verdict(scores: Scores, config: Config) -> Verdict:

@@ -193,6 +193,7 @@ def COMMAND(  # noqa: N802
     full: bool,
     missing: Literal["count", "exclude"],
     on_bad_line: Literal["stop", "skip"],
+    accept_doc_level: bool,
     allow_missing: bool,
     allow_errored: float,
     allow_skipped: bool,
@@ -330,6 +331,7 @@ def COMMAND(  # noqa: N802
             other_questions=allow_other_questions,
             fewer_questions=allow_fewer_questions,
             no_delta_s=not require_delta_s,
+            doc_level=accept_doc_level,
         )
         return conclude(
             scores,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ragauge.cli.named_runs import RunFinder, names_run
 from ragauge.cli.options import (
     ALLOW_OPTIONS,
     ASK_OPTIONS,
@@ -41,7 +42,7 @@ from ragauge.cli.streams import print_text
 if TYPE_CHECKING:
     from ragauge.compare.common_gold import StoredRun
     from ragauge.model.report import Syntax
-    from ragauge.model.run import Store
+    from ragauge.model.run import RunRecord, Store
     from ragauge.run.shadow import Interrupted, ShadowRequest
 
 _SIDE_PARTS = ("chunks", "corpus", "embedder", "option")
@@ -73,7 +74,12 @@ def _sided(name: str, metavar: str, words: str, *, multiple: bool = False) -> li
 
 
 @click.command("shadow", short_help="Judge a shadow index against the live one.")
-@click.option("--live", required=True, metavar="RUN|TRACE|TARGET", help="The live index.")
+@click.option(
+    "--live",
+    required=True,
+    metavar="RUN|TRACE|TARGET",
+    help="The live index; a RUN is stored, or in a run file.",
+)
 @click.option("--shadow", required=True, metavar="RUN|TRACE|TARGET", help="The index to judge.")
 @click.option("--gold", metavar="FILE", help="The gold set, for trace files and targets.")
 @click.option(
@@ -190,7 +196,7 @@ def COMMAND(**values: Any) -> int:  # noqa: N802
         if rules.today is not None and asked.as_of is not None and config.waivers:
             # Stored runs say when they were made; files were looked at before they were scored.
             stored = [side.record for side in (one, other) if side.record.created_at]
-            refuse_past(rules.today, stored)
+            refuse_past(rules.today, stored, config.waivers)
         report = judge_shadow(one, other, rules)
     texts: dict[str, Callable[..., str]] = {
         "json": lambda **_: shadowtexts.json_text(report),
@@ -208,7 +214,9 @@ def _day(asked: CommandOptions) -> Any:
     """The day that waivers are judged on: not before either side was there."""
     today = day(asked.as_of, needed=bool(asked.config.waivers))
     if asked.as_of is not None and asked.config.waivers:
-        refuse_past(today, [asked.live, asked.shadow])
+        files = [name for name in (asked.live, asked.shadow) if is_file(name)]
+        undated: list[RunRecord | str | None] = [name for name in files if not names_run(name)]
+        refuse_past(today, undated, asked.config.waivers)
     return today
 
 
@@ -219,24 +227,31 @@ def _both(sides: list[ShadowSide], asked: CommandOptions) -> Iterator[tuple[Stor
         kinds = [_kind(side) for side in sides]
         for side, kind in zip(sides, kinds, strict=True):
             _refuse_stray(side, kind, asked)
-        store = None
-        if any(kind != "file" for kind in kinds):
-            store = stack.enter_context(asked.store(create="target" in kinds))
+        finder = RunFinder(
+            stack,
+            asked.config,
+            open_store=lambda: stack.enter_context(asked.store(create="target" in kinds)),
+            suite=asked.config.suite or "default",
+        )
+        stored = [side.name for side, kind in zip(sides, kinds, strict=True) if kind == "run"]
+        if "target" in kinds:
+            _ = finder.store  # before anything is asked
+        finder.open_for(stored)
         one, other = (
-            _stored(stack, side, kind, asked, store)
+            _stored(stack, side, kind, asked, finder)
             for side, kind in zip(sides, kinds, strict=True)
         )
         yield one, other
 
 
 def _kind(side: ShadowSide) -> str:
-    """Whether a side is a target, a file, or a stored run."""
+    """Whether a side is a target, a file of traces, or a run: stored, or in a run file."""
     from ragauge import registry
 
     scheme, colon, _ = side.name.partition(":")
     if colon and scheme in registry.targets():
         return "target"
-    return "file" if is_file(side.name) else "run"
+    return "run" if names_run(side.name) else "file"
 
 
 def _refuse_stray(side: ShadowSide, kind: str, asked: CommandOptions) -> None:
@@ -262,11 +277,10 @@ def _refuse_stray(side: ShadowSide, kind: str, asked: CommandOptions) -> None:
 
 
 def _stored(
-    stack: ExitStack, side: ShadowSide, kind: str, asked: CommandOptions, store: Store | None
+    stack: ExitStack, side: ShadowSide, kind: str, asked: CommandOptions, finder: RunFinder
 ) -> StoredRun:
     from ragauge.compare.common_gold import StoredRun
     from ragauge.run.shadow import Interrupted, asked_run
-    from ragauge.store import runs as run_store
 
     if kind == "file":
         return asked.scored_file(
@@ -277,10 +291,9 @@ def _stored(
             corpus=side.corpus or asked.both["corpus"],
             embed=asked.embedding,
         )
-    assert store is not None
     if kind == "run":
-        suite = asked.config.suite or "default"
-        return StoredRun(store, run_store.find_run(store, side.name, suite=suite))
+        return finder.run(side.name)
+    store = finder.store
     try:
         with redirect_stdout(sys.stderr):  # what a target prints is not the report
             answered = asked_run(

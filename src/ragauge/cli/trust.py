@@ -23,8 +23,8 @@ def COMMAND(path: str | None, dry_run: bool, listed: bool, removed: bool) -> int
     """Show what a ragauge.toml connects to and runs, and trust it.
 
     PATH is the file or its folder (default: ./ragauge.toml). Trust is for the settings that it has
-    now: when store, target, embed or [embedders] change, it has to be given again. It is written to
-    trusted.toml in your own folder for settings, never into the project.
+    now: when store, target, embed, [embedders] or what [live] leads to change, it has to be given
+    again. It is written to trusted.toml in your own folder for settings, never into the project.
     """
     from ragauge.config import FILE_NAME, load_config
     from ragauge.trust import trusted_files

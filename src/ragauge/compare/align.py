@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +31,7 @@ from ragauge.compare.common_gold import (
     read_inputs,
 )
 from ragauge.compare.config_causes import names_other_chunker
+from ragauge.compare.document_level import document_gold, document_plan, with_document_level
 from ragauge.compare.effective_gold import EffectiveGold, expected_pieces, match_items
 from ragauge.compare.follow_map import MapFollower
 from ragauge.compare.match_levels import grain_of
@@ -51,9 +53,9 @@ from ragauge.model.comparison import MATCH_LEVELS, RANKS, IdFacts, Match, MatchL
 from ragauge.model.gold import GoldItem
 from ragauge.model.phrases import count, question_name
 from ragauge.model.run import RunRecord, Store
-from ragauge.model.scores import Scores
+from ragauge.model.scores import PerQuestion, Scores
 from ragauge.scoring.engines.choose import Engine, side_engines
-from ragauge.scoring.gold_table import GoldTable, gold_table, unique_items
+from ragauge.scoring.gold_table import GoldTable, gold_table, slice_keys, unique_items
 from ragauge.scoring.places import LEAST_EVIDENCE
 from ragauge.scoring.results import with_unit_names
 from ragauge.scoring.score import score_stored
@@ -162,8 +164,7 @@ def _aligned(
 
     `before_pins`: that sample is scored as if its evidence still were whole chunks.
     """
-    overlap, profile = asked.overlap, asked.profile
-    follower = _follower(asked.migration)
+    overlap, profile, follower = asked.overlap, asked.profile, _follower(asked.migration)
     with ExitStack() as stack:
         # Reading traces back takes longest, and workers do it beside this process: it begins as
         # soon as it is clear that stored values will not do.
@@ -210,8 +211,8 @@ def _aligned(
         scores_a = scores_b = places = None
         if stored_values_do and not unmatched and gold.items_a == gold.items_b == tuple(items):
             scores_a, scores_b = _stored_scores(a), _stored_scores(b)
-        keys = {(item.qid, item.turn) for item in items}
-        beside_a, beside_b = inputs_a.items_beside(keys), inputs_b.items_beside(keys)
+        compared = {(item.qid, item.turn) for item in items}
+        beside_a, beside_b = (inputs.items_beside(compared) for inputs in (inputs_a, inputs_b))
         if scores_a is None or scores_b is None:
             rules = replace(
                 rules,
@@ -220,7 +221,9 @@ def _aligned(
                 ),
             )
             metrics = tuple(dict.fromkeys((*scoring_b.metrics, *scoring_a.metrics)))
-            plan = replace(plan_of(rules, metrics=metrics), intervals=False, slices=False)
+            plan = replace(
+                plan_of(rules, metrics=metrics), intervals=False, slices=False, judge_places=False
+            )
             scores_a, scores_b = (
                 replace(scores, unmatched=len(unmatched))
                 for scores in _score_both(
@@ -231,15 +234,25 @@ def _aligned(
                 # What was matched by other means than places needs none.
                 scores_a, scores_b = map(_without_placing_block, (scores_a, scores_b))
             scores_a, scores_b, places = placed_runs(scores_a, scores_b, plan.selected)
+            if places is not None and gold.counts.get("doc"):
+                by_document = _score_both(
+                    rescoring,
+                    document_gold(items, gold, same, follower),
+                    (inputs_a, inputs_b),
+                    (beside_a, beside_b),
+                    document_plan(plan),
+                )
+                scores_a, scores_b = with_document_level(
+                    (scores_a, scores_b), by_document, places, _levels_by_key(items, gold)
+                )
     field_notes = _field_notes(
         (a.record.run_id, inputs_a.snapshot.inputs), (b.record.run_id, inputs_b.snapshot.inputs)
     )
+    scores_a, scores_b = _with_slices((scores_a, scores_b), items, inputs_b)
     return Aligned(
-        a=replace(_with_slices(scores_a, items, inputs_b), gone=_gone(inputs_a, common)),
-        b=_with_slices(scores_b, items, inputs_b),
-        levels={
-            (item.qid, item.turn): levels for item, levels in zip(items, gold.levels, strict=True)
-        },
+        a=replace(scores_a, gone=_gone(inputs_a, common)),
+        b=scores_b,
+        levels=_levels_by_key(items, gold),
         counts={level: gold.counts.get(level, 0) for level in MATCH_LEVELS},
         match=gold.match,
         excluded=excluded,
@@ -251,6 +264,13 @@ def _aligned(
         places=places,
         ids=same.ids(proved=gold.match == "exact"),
     ), sampled
+
+
+def _levels_by_key(
+    items: Sequence[GoldItem], gold: EffectiveGold
+) -> dict[Key, tuple[MatchLevel, ...]]:
+    pairs = zip(items, gold.levels, strict=True)
+    return {(item.qid, item.turn): levels for item, levels in pairs}
 
 
 def _score_both(
@@ -407,6 +427,8 @@ def _stored_scores(run: StoredRun) -> Scores | None:
     values = scores.per_question
     if values is None or any(name not in values.metrics for name in RANKS):
         return None
+    if values.ends is not None:
+        return None  # places are taken in both runs at once
     if values.units is None or not values.units.names:
         return None  # of an older version
     metrics = registry.metrics()
@@ -431,28 +453,46 @@ def _gold_table(
     )
 
 
-def _with_slices(scores: Scores, items: Sequence[GoldItem], inputs: StoredInputs) -> Scores:
+def _with_slices(
+    runs: tuple[Scores, Scores], items: Sequence[GoldItem], inputs: StoredInputs
+) -> tuple[Scores, Scores]:
     """Scores that say which questions are in which slice, by the gold as it is written."""
-    values = scores.per_question
-    assert values is not None
-    if values.slices:
-        return scores
-    profile = registry.profile(scores.profile)
-    name = inputs.snapshot.inputs.gold_name
-    table = gold_table(items, profile, scores.options, name=name, chunks=inputs.chunks)
-    keys = list(zip(table.qids, table.turns, strict=True))
+    keys: dict[str, dict[str, list[Key]]] | None = None
+    sides = []
+    for scores in runs:
+        values = scores.per_question
+        assert values is not None
+        if values.slices:
+            sides.append(scores)
+            continue
+        if keys is None:  # it takes as long as a good part of scoring, and is the same for both
+            keys = slice_keys(
+                items,
+                registry.profile(scores.profile),
+                scores.options,
+                name=inputs.snapshot.inputs.gold_name,
+                chunks=inputs.chunks,
+            )
+        sides.append(_in_slices_of(scores, values, keys))
+    return sides[0], sides[1]
+
+
+def _in_slices_of(
+    scores: Scores, values: PerQuestion, keys: Mapping[str, Mapping[str, Sequence[Key]]]
+) -> Scores:
     place_of = {key: place for place, key in enumerate(zip(values.qids, values.turns, strict=True))}
     slices = {
         dimension: {
-            part: np.array([place_of[keys[i]] for i in places.tolist()], np.int64)
-            for part, places in parts.items()
+            part: np.array(sorted(place_of[key] for key in members), np.int64)
+            for part, members in parts.items()
         }
-        for dimension, parts in table.slices.items()
+        for dimension, parts in keys.items()
     }
     ends = scores.ends
     if ends is not None:  # they are of the same questions, and judged as the run itself is
         low, high = (_in_slices(end, slices) for end in (ends.low, ends.high))
-        scores = replace(scores, ends=replace(ends, low=low, high=high))
+        documents = None if ends.by_document is None else _in_slices(ends.by_document, slices)
+        scores = replace(scores, ends=replace(ends, low=low, high=high, by_document=documents))
     return _in_slices(scores, slices)
 
 
@@ -496,7 +536,7 @@ class RunRescorer:
         results = [run.results for _, run in self.runs]
         self.engines = side_engines(self.stack, results, self.workers)
         self.waiting = [
-            begin_loading(self.stack, store, run, engine)
+            cache(begin_loading(self.stack, store, run, engine))  # a run may be scored twice
             for (store, run), engine in zip(self.runs, self.engines, strict=True)
         ]
 

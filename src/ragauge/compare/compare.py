@@ -12,13 +12,16 @@ from ragauge.compare import metric_deltas, question_changes
 from ragauge.compare.align import Aligned, Overlap, align
 from ragauge.compare.common_gold import StoredRun
 from ragauge.compare.config_causes import cause_note, causes
+from ragauge.compare.document_level import document_level, with_doc_kinds
 from ragauge.compare.metric_deltas import QuestionPairs
 from ragauge.compare.places import (
     BandContext,
     ChangeContext,
-    PlaceFindings,
     band_deltas,
     place_counts,
+    separate_changes,
+    separate_counts,
+    separate_deltas,
     with_places,
 )
 from ragauge.compare.question_changes import Judging
@@ -26,10 +29,12 @@ from ragauge.concurrency import paused_collector
 from ragauge.errors import RagaugeError
 from ragauge.gates.drops import common_questions
 from ragauge.gates.judge import Tolerance, standing_blocks
+from ragauge.gates.unknown_places import with_separate_ends
 from ragauge.model.comparison import DEFAULT_K, Cause, ComparedRun, Comparison, Delta
 from ragauge.model.run import Store
 from ragauge.model.scores import MetricResult, PerQuestion, Scores
 from ragauge.model.verdict import Verdict, VerdictBlock
+from ragauge.scoring.chunk_ends import BY_CITATIONS
 from ragauge.scoring.results import has_ranks
 from ragauge.store.runs import find_run, run_scores
 from ragauge.store.snapshot import read_snapshot
@@ -79,6 +84,13 @@ def compare(
             changes = with_places(changes, aligned.places, _change_context(aligned, pairs, judging))
             least = scores_a.options.least_evidence
             places = place_counts(changes, aligned.places, k=judging.k, least=least)
+        elif scores_a.ends is not None and scores_b.ends is not None:  # files of scores
+            context = _change_context(aligned, pairs, judging)
+            correct = registry.profile(scores_b.profile).correct
+            changes = separate_changes(changes, scores_a, scores_b, context, correct)
+            places = separate_counts(changes, scores_a, scores_b)
+        documents = document_level(scores_a, scores_b, judging)
+        changes = with_doc_kinds(changes, documents)
         deltas = computing.result()
     # What the headline may speak of, and no more: a table of all metrics by all slices is noise.
     # Nor of what depends on places that gold does not say.
@@ -110,6 +122,8 @@ def compare(
         ids=aligned.ids,
         places=places,
         slices=metric_deltas.slice_deltas(scores_a, scores_b, pairs, in_slices),
+        documents=documents,
+        parts=metric_deltas.parts_of_questions(scores_b),
     )
 
 
@@ -141,7 +155,7 @@ def _change_context(aligned: Aligned, pairs: QuestionPairs, judging: Judging) ->
         pairs=pairs,
         names=() if units is None else units.names,
         by_source=aligned.b.profile == "kb",
-        answers=PlaceFindings.is_unknown(registry.profile(aligned.b.profile).correct),
+        answers=registry.profile(aligned.b.profile).correct in BY_CITATIONS,
     )
 
 
@@ -149,10 +163,13 @@ def _deltas(aligned: Aligned, pairs: QuestionPairs, gated: frozenset[str]) -> tu
     """The difference of each metric; where places are unknown, from both ends."""
     plain = metric_deltas.deltas(aligned.a, aligned.b, pairs, gated)
     ends_a, ends_b = aligned.a.ends, aligned.b.ends
-    if aligned.places is None or ends_a is None or ends_b is None:
+    if ends_a is None or ends_b is None:
         return plain
     low = metric_deltas.deltas(ends_a.low, ends_b.low, pairs, gated)
     high = metric_deltas.deltas(ends_a.high, ends_b.high, pairs, gated)
+    if aligned.places is None:
+        deltas = separate_deltas(plain, low, high, ends_b)
+        return metric_deltas.corrected(deltas, aligned.b)
     context = BandContext(aligned.places, ends_a.low, ends_b.low, ends_b.estimates)
     return metric_deltas.corrected(band_deltas(plain, low, high, context), aligned.b)
 
@@ -242,6 +259,7 @@ def align_scores(a: StoredRun | Scores, b: StoredRun | Scores) -> Aligned:
             "a file was saved before all ranks were: questions are told apart by their first "
             "evidence alone, and other pieces may be lost"
         )
+    scores_b, scores_a = with_separate_ends(scores_b, scores_a)
     return Aligned(
         a=scores_a,
         b=scores_b,

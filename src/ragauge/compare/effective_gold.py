@@ -220,9 +220,10 @@ def _match_documents(item: GoldItem, both: int, matcher: PieceMatcher) -> _Match
     matched: list[str] = []
     for doc in dict.fromkeys(item.relevant_docs):
         pair = matcher.same.pair(doc)
-        level: MatchLevel = "doc" if both & DOCS else "none"
-        if pair.named_a == pair.named_b and matcher.names(doc) == (doc, doc):
-            level = "exact"
+        # The same name in both runs is enough, though hits name none; but it is never exact: a
+        # document says nothing of the chunks in it.
+        is_same = pair.named_a == pair.named_b and matcher.names(doc) == (doc, doc)
+        level: MatchLevel = "doc" if both & DOCS or is_same else "none"
         if level != "none":
             matched.append(doc)
         levels.append(level)

@@ -10,9 +10,17 @@ from msgspec import Struct
 
 from ragauge.compare import metric_deltas
 from ragauge.compare.align import UNMATCHED, Aligned
+from ragauge.compare.document_level import is_by_document
 from ragauge.compare.repeat_noise import repeat_noise
 from ragauge.errors import RagaugeError
-from ragauge.model.comparison import Comparison, Kind, KindCheck, QueryComparison
+from ragauge.model.comparison import (
+    Comparison,
+    DocKind,
+    Kind,
+    KindCheck,
+    QueryComparison,
+    doc_kind,
+)
 from ragauge.model.phrases import count
 from ragauge.model.scores import Scores
 
@@ -26,6 +34,7 @@ class FailOn(Struct, frozen=True):
     kind: Kind
     questions: int = 0
     share: Fraction = Fraction(0)
+    given: str = ""
 
     @classmethod
     def parse(cls, text: str) -> FailOn:
@@ -39,7 +48,7 @@ class FailOn(Struct, frozen=True):
         if share >= 1:
             message = f"--fail-on `{text}` can never fail: all questions are allowed"
             raise RagaugeError.of("usage", message, hint=_HINT)
-        return cls(kind, int(match[2] or 0), share)
+        return cls(kind, int(match[2] or 0), share, text)
 
     def allowed(self, compared: int) -> int:
         """How many of so many questions may be of the kind."""
@@ -76,9 +85,18 @@ def _is_open(query: QueryComparison, kinds: Sequence[Kind]) -> bool:
     )
 
 
+def _is_open_by_document(query: QueryComparison) -> bool:
+    """Whether only that is unknown of a question which its documents do not say."""
+    answer = None if query.answer is None else query.answer.kind
+    return query.doc_kind is not None and answer != "undecided" and is_by_document(query.rungs)
+
+
 def recall_tolerance(limits: Sequence[FailOn]) -> float:
-    """How much the recall of a question with more units than the cut-off may fall."""
-    return float(max((limit.share for limit in limits), default=Fraction(0)))
+    """How much the recall of a question with more units than the cut-off may fall.
+
+    Of several limits the strictest holds: one that is looser must not hide what another forbids.
+    """
+    return float(min((limit.share for limit in limits), default=Fraction(0)))
 
 
 def check_kinds(
@@ -88,12 +106,15 @@ def check_kinds(
     *,
     strict: bool = False,
     repeats: Sequence[Scores] = (),
+    accept_doc_level: bool = False,
 ) -> tuple[KindCheck, ...]:
     """Count the questions of each forbidden kind, in retrieval or answer, and judge them.
 
     Of questions that the baseline asked several times, those do not count that its own noise
     explains. `repeats` are further runs of the baseline's system. Of evidence that stands somewhere
-    in a chunk nobody knows what is noise: it explains nothing there.
+    in a chunk nobody knows what is noise: it explains nothing there. With `accept_doc_level`, of
+    questions that are open as nothing but their documents is known, those count that are worse by
+    document.
     """
     pairs = metric_deltas.pair(aligned.a, aligned.b)
     placed = frozenset(() if aligned.places is None else aligned.places.questions)
@@ -114,17 +135,28 @@ def check_kinds(
             for place, query in enumerate(comparison.per_query)
             if (kind := _worst(query, kinds)) is not None
         }
+        open_questions = [
+            query
+            for place, query in enumerate(comparison.per_query)
+            if place not in worse and _is_open(query, kinds)
+        ]
+        by_document = [query for query in open_questions if _is_open_by_document(query)]
+        doc_kinds: dict[DocKind, int] = {}
+        if accept_doc_level:
+            found = [query.doc_kind for query in by_document]
+            names = [name for kind in kinds if (name := doc_kind(kind)) is not None]
+            doc_kinds = {name: found.count(name) for name in names}
         explained = len(worse.keys() & noise.repeated) if noise.explains else 0
         checks.append(
             KindCheck(
                 kind=limit.kind,
+                given=limit.given or limit.kind,
                 kinds={kind: list(worse.values()).count(kind) for kind in kinds},
                 allowed=limit.allowed(comparison.counted),
                 explained=explained,
-                open=sum(
-                    place not in worse and _is_open(query, kinds)
-                    for place, query in enumerate(comparison.per_query)
-                ),
+                doc_kinds=doc_kinds,
+                open=len(open_questions) - (len(by_document) if accept_doc_level else 0),
+                by_document=0 if accept_doc_level else len(by_document),
                 repeated=len(noise.repeated),
                 unstable=noise.unstable,
                 p=noise.p,
@@ -167,6 +199,13 @@ def why_undecided(
             f"{unread[0]}; name fields that nothing needs in [fields] ignore"
         )
     reasons = []
+    toothless = [check for check in checks if check.allowed >= comparison.counted]
+    if toothless:
+        verb = "was" if comparison.counted == 1 else "were"
+        reasons.append(
+            f"`{toothless[0].given}` can never fail: {count(comparison.counted, 'question')} "
+            f"{verb} compared, and it allows {toothless[0].allowed}"
+        )
     left = comparison.left_out.get(UNMATCHED, 0)
     if left and not allow_missing:
         verb = "is" if left == 1 else "are"
@@ -177,9 +216,18 @@ def why_undecided(
     is_open = max((check.open for check in checks if check.is_open), default=0)
     if is_open and not accept_open:
         verb = "is" if is_open == 1 else "are"
+        by_document = max(check.by_document for check in checks if check.is_open)
+        cures = []
+        if by_document:
+            verb_of = "is" if by_document == 1 else "are"
+            cures.append(
+                f"of {by_document} nothing but documents {verb_of} known in both runs: "
+                "--accept-doc-level judges by document"
+            )
+        if by_document < is_open:
+            cures.append("gold names chunks: `ragauge gold pin --narrow` decides")
         reasons.append(
-            f"{count(is_open, 'question')} {verb} open (place-unknown): gold names chunks, and "
-            "they may have lost something or not; `ragauge gold pin --narrow` decides, "
-            "--accept-open judges without them"
+            f"{count(is_open, 'question')} {verb} open (place-unknown) and may have lost something "
+            f"or not; {'; '.join(cures)}; --accept-open judges without them"
         )
     return "; ".join(reasons) or None

@@ -360,7 +360,7 @@ class PieceMatcher:
             or self._by_map(piece, name, clues, both, unit)
             or self._by_quote(name, clues, both, grain)
             or self._by_text_hash(name, clues, both, unit, grain)
-            or (self._by_document(name, clues, both, grain) if whole_document else None)
+            or (self._by_document(name, clues, both) if whole_document else None)
             or (self._by_nothing(name) if whole_document and grain == "chunk" else _NO_MATCH)
         )
 
@@ -456,9 +456,7 @@ class PieceMatcher:
                 return PieceMatch("quote", (anchor_a, anchor_b))
         return None
 
-    def _by_document(
-        self, name: str, clues: Sequence[Clue], both: int, grain: Grain
-    ) -> PieceMatch | None:
+    def _by_document(self, name: str, clues: Sequence[Clue], both: int) -> PieceMatch | None:
         """By the document as a whole; why the passage cannot be looked for is counted."""
         if both & TEXTS:
             self.notes.rewritten += any(normalised(clue.quote or "") for clue in clues)
@@ -466,8 +464,10 @@ class PieceMatcher:
             self.notes.textless += 1
         for clue in clues:
             if clue.doc is not None and both & DOCS:
-                match = _match("doc", self.names(clue.doc), name, clue, grain)
-                return match if grain == "evidence" else self._with_own_ids(match)
+                # Evidence, too, stands somewhere in its document: who has no more than that of a
+                # hit cannot say whether it holds it.
+                match = _match("doc", self.names(clue.doc), name, clue, "chunk")
+                return self._with_own_ids(match)
         return None
 
     def _with_own_ids(self, match: PieceMatch) -> PieceMatch:

@@ -178,6 +178,19 @@ def slice_deltas(
     return slices
 
 
+def parts_of_questions(scores: Scores) -> dict[tuple[str, int | None], tuple[str, ...]]:
+    """The slices that each question is in, as `type=table`."""
+    values = scores.per_question
+    assert values is not None
+    names: list[list[str]] = [[] for _ in values.qids]
+    for dimension, parts in values.slices.items():
+        for part, places in parts.items():
+            for place in places.tolist():
+                names[place].append(f"{dimension}={part}")
+    keys = zip(values.qids, values.turns, strict=True)
+    return {key: tuple(own) for key, own in zip(keys, names, strict=True)}
+
+
 def _slice(
     columns: Sequence[_MetricColumn], pairs: QuestionPairs, places: Sequence[int], min_n: int
 ) -> tuple[SliceDelta, ...]:

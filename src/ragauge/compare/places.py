@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragauge.compare.metric_deltas import QuestionPairs
-from ragauge.compare.question_changes import UnitChange, change_of_units
+from ragauge.compare.question_changes import UnitChange, change_of_units, in_order_of
 from ragauge.metrics.columns import Floats
 from ragauge.metrics.metric import Selected
 from ragauge.model.comparison import (
@@ -31,12 +31,14 @@ from ragauge.model.comparison import (
 )
 from ragauge.model.scores import (
     PLACE_UNKNOWN,
+    BandEnd,
     MetricResult,
     PlaceEnds,
     SampledEstimate,
     Scores,
 )
 from ragauge.model.unit_ranks import UnitFindings
+from ragauge.scoring.chunk_ends import BY_PLACE, WITHOUT_BAND, is_unplaced, question_ends
 from ragauge.scoring.chunk_records import (
     ChunkRecords,
     MetricBand,
@@ -50,29 +52,21 @@ from ragauge.scoring.chunk_records import (
 NARROWEST = 1e-9
 """Ends that are nearer to each other are one number."""
 
-_BY_PLACE = (
-    *("retrieval.precision", "retrieval.precision_at_cutoff", "retrieval.r_precision"),
-    *("retrieval.judged", "retrieval.unjudged"),
-    *("retrieval.span_iou", "retrieval.span_precision", "retrieval.span_recall"),
-    *("citation.hit_rate", "citation.hit_rate_answerable", "citation.accuracy"),
-    *("citation.precision", "citation.recall", "answer.coverage"),
-    *("answer.grounded_precision", "answer.precision"),
-)
-"""Metrics that depend on the place of the evidence by more than its rank: they have no band."""
-
 
 class PlaceFindings(Struct, frozen=True, kw_only=True):
     """The questions whose evidence stands somewhere in a chunk, and what is known of them.
 
     outcomes   of each such question, by its place among those of either run
-    bands      of each metric that is a function of ranks: its ends for each of them
+    bands      of each metric: its ends for each of them
     a, b       the records that they come from
+    without    the metrics that depend on the place, and have no band
     """
 
     outcomes: tuple[QuestionOutcomes, ...]
     bands: dict[str, MetricBand]
     a: ChunkRecords
     b: ChunkRecords
+    without: frozenset[str] = frozenset()
 
     @property
     def questions(self) -> list[int]:
@@ -89,10 +83,9 @@ class PlaceFindings(Struct, frozen=True, kw_only=True):
         """Of how many chunks nothing is known but that gold names them."""
         return sum(one.unplaced for one in self.outcomes)
 
-    @staticmethod
-    def is_unknown(metric: str) -> bool:
-        """Whether nothing can be said of a metric, as it depends on more than ranks."""
-        return metric.partition("@")[0] in _BY_PLACE
+    def is_unknown(self, metric: str) -> bool:
+        """Whether nothing can be said of a metric, as it depends on more than is known."""
+        return metric.partition("@")[0] in self.without
 
     def is_open(self, metric: str) -> bool:
         """Whether a metric, or its difference, depends on the place of the evidence."""
@@ -113,14 +106,25 @@ def place_findings(a: Scores, b: Scores, selected: Sequence[Selected]) -> PlaceF
     one, other = a.chunk_records, b.chunk_records
     if not isinstance(one, ChunkRecords) or not isinstance(other, ChunkRecords):
         return None
-    questions = sorted(one.records.keys() & other.records.keys())
+    # Where both runs find a chunk by its id, the place does not matter.
+    questions = sorted(one.by_place.keys() | other.by_place.keys())
     questions = [number for number in questions if one.records[number] and other.records[number]]
     if not questions:
         return None
     outcomes = tuple(question_outcomes(one, other, question) for question in questions)
-    return PlaceFindings(
-        outcomes=outcomes, bands=metric_bands(one, other, outcomes, selected), a=one, b=other
-    )
+    bands = metric_bands(one, other, outcomes, selected)
+    without = BY_PLACE
+    if not any(is_unplaced(run, questions) for run in (one, other)):
+        least = a.options.least_evidence
+        ends = [question_ends(run, questions, selected, least=least) for run in (one, other)]
+        bands |= {metric: _separate_band(*(side[metric] for side in ends)) for metric in ends[0]}
+        without = WITHOUT_BAND
+    return PlaceFindings(outcomes=outcomes, bands=bands, a=one, b=other, without=without)
+
+
+def _separate_band(a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> MetricBand:
+    """The band of a metric that is known of either run by itself."""
+    return MetricBand(a, b, (a[1], b[0]), (a[0], b[1]))
 
 
 def scores_at(scores: Scores, findings: PlaceFindings, values: dict[str, Floats]) -> Scores:
@@ -226,17 +230,7 @@ class BandContext(Struct, frozen=True):
 def _band_delta(plain: Delta, low: Delta, high: Delta, of: BandContext) -> Delta:
     findings, metric = of.findings, plain.metric
     if findings.is_unknown(metric) and low.n:
-        return replace(
-            plain,
-            a=None,
-            b=None,
-            delta=None,
-            interval=None,
-            p=None,
-            test=None,
-            detectable=None,
-            reason=f"{PLACE_UNKNOWN}: gold names chunks, and it depends on where in them",
-        )
+        return _unknown_delta(plain)
     if metric not in findings.bands or low.delta is None or high.delta is None:
         return plain
     a_band, b_band = (
@@ -244,6 +238,40 @@ def _band_delta(plain: Delta, low: Delta, high: Delta, of: BandContext) -> Delta
     )
     if a_band is None or b_band is None:
         return plain
+    ends = _deltas(findings.bands[metric])
+    return replace(
+        _delta_between(low, high, a_band, b_band),
+        estimate=of.estimates.get(metric) if high.delta - low.delta > NARROWEST else None,
+        open=int(np.count_nonzero(ends[1] - ends[0] > NARROWEST)),
+    )
+
+
+def separate_deltas(
+    plain: Sequence[Delta], low: Sequence[Delta], high: Sequence[Delta], ends: PlaceEnds
+) -> tuple[Delta, ...]:
+    """The same of two runs that were scored apart: the ends of either are all that is known."""
+    lows, highs = ({delta.metric: delta for delta in deltas} for deltas in (low, high))
+    deltas = []
+    for delta in plain:
+        least, most = lows[delta.metric], highs[delta.metric]
+        if delta.metric in ends.unknown and least.n:
+            deltas.append(_unknown_delta(delta))
+        elif ends.open.get(delta.metric) and None not in (least.delta, most.delta):
+            # Where the difference is least, b is least and a greatest.
+            assert least.a is not None and least.b is not None
+            assert most.a is not None and most.b is not None
+            between = _delta_between(least, most, (most.a, least.a), (least.b, most.b))
+            deltas.append(replace(between, open=ends.open[delta.metric]))
+        else:
+            deltas.append(delta)
+    return tuple(deltas)
+
+
+def _delta_between(
+    low: Delta, high: Delta, a_band: tuple[float, float], b_band: tuple[float, float]
+) -> Delta:
+    """The difference of a metric between its ends, or one number where these are one."""
+    assert low.delta is not None and high.delta is not None
     known_a, known_b = (band[1] - band[0] <= NARROWEST for band in (a_band, b_band))
     first, second = low.a if known_a else None, low.b if known_b else None
     bands = {
@@ -259,7 +287,6 @@ def _band_delta(plain: Delta, low: Delta, high: Delta, of: BandContext) -> Delta
     interval = None
     if low.interval is not None and high.interval is not None:
         interval = low.interval[0], high.interval[1]
-    ends = _deltas(findings.bands[metric])
     reason = f"{PLACE_UNKNOWN}: gold names chunks"
     return replace(
         low,
@@ -272,8 +299,21 @@ def _band_delta(plain: Delta, low: Delta, high: Delta, of: BandContext) -> Delta
         test=low.test if any(signs) and len(ps) == 2 else None,
         detectable=None,
         reason=reason if low.reason is None else f"{reason}; {low.reason}",
-        estimate=of.estimates.get(metric),
-        open=int(np.count_nonzero(ends[1] - ends[0] > NARROWEST)),
+    )
+
+
+def _unknown_delta(plain: Delta) -> Delta:
+    """The difference of a metric of which nothing can be said."""
+    return replace(
+        plain,
+        a=None,
+        b=None,
+        delta=None,
+        interval=None,
+        p=None,
+        test=None,
+        detectable=None,
+        reason=f"{PLACE_UNKNOWN}: gold names chunks, and it depends on where in them",
     )
 
 
@@ -284,7 +324,14 @@ def with_bands(
     results = dict(metrics)
     for name, result in metrics.items():
         band = run_band(scores, findings, name, side)
-        unknown = replace(result, value=None, interval=None, reason=PLACE_UNKNOWN, band=band)
+        unknown = replace(
+            result,
+            value=None,
+            interval=None,
+            reason=PLACE_UNKNOWN,
+            band=band,
+            ends=None if band is None else (BandEnd(value=band[0]), BandEnd(value=band[1])),
+        )
         if (findings.is_unknown(name) and result.n) or (
             band is not None and band[1] - band[0] > NARROWEST
         ):
@@ -339,6 +386,63 @@ def with_places(
     return tuple(placed)
 
 
+def separate_changes(
+    changes: Sequence[QueryComparison], a: Scores, b: Scores, of: ChangeContext, correct: str
+) -> tuple[QueryComparison, ...]:
+    """The same of two runs that were scored apart, by the best and the worst of either.
+
+    `correct` is the metric that says whether an answer is right.
+    """
+    judged = cache(partial(change_of_units, k=of.k, tolerance=of.tolerance))
+    sides = [_FileSide(scores, correct) for scores in (a, b)]
+    names_a, names_b = (side.names for side in sides)
+    placed = []
+    for number, (change, mine, theirs) in enumerate(
+        zip(changes, of.pairs.mine.tolist(), of.pairs.theirs.tolist(), strict=True)
+    ):
+        at = mine, theirs
+        answer = change.answer
+        answers = [place in side.open_answers for side, place in zip(sides, at, strict=True)]
+        if any(answers) and answer is not None and answer.kind is not None:
+            answer = replace(answer, kind="undecided")
+        is_open = any(place in side.questions for side, place in zip(sides, at, strict=True))
+        if is_open and change.kind is not None:
+            one, other = (side.findings(place) for side, place in zip(sides, at, strict=True))
+            if names_a and names_b:
+                other = [in_order_of(names_a[mine], names_b[theirs], each) for each in other]
+            outcomes = [(each, beside) for each in one for beside in other]
+            placed_change = _change_over(change, outcomes, number, mine, of, judged)
+            placed.append(replace(placed_change, answer=answer))
+        else:
+            placed.append(replace(change, answer=answer))
+    return tuple(placed)
+
+
+class _FileSide:
+    """One run of which only scores are known: what its questions expect, at best and at worst."""
+
+    def __init__(self, scores: Scores, correct: str) -> None:
+        values = scores.per_question
+        assert values is not None
+        ends = values.ends
+        units = values.units
+        self.names = () if units is None else units.names
+        self.sure = [] if units is None else units.findings()
+        self.questions = frozenset(() if ends is None else ends.questions.tolist())
+        at_ends = () if ends is None else (ends.best, ends.worst)
+        self.at_ends = [one.findings() for one in at_ends if one is not None]
+        self.open_answers: frozenset[int] = frozenset()
+        if ends is not None and correct in values.metrics:
+            row = values.metrics.index(correct)
+            self.open_answers = frozenset(np.flatnonzero(ends.low[row] < ends.high[row]).tolist())
+
+    def findings(self, question: int) -> list[UnitFindings]:
+        """What a question found: at its best and at its worst, if these differ."""
+        if question not in self.questions or not self.at_ends:
+            return [self.sure[question]]
+        return list(dict.fromkeys(one[question] for one in self.at_ends))
+
+
 def _placed_change(
     change: QueryComparison,
     outcomes: QuestionOutcomes,
@@ -362,6 +466,30 @@ def _placed_change(
     pairs = list(zip(*sides, strict=True))
     if outcomes.wide:  # the ends of either run, which any end of the other may go with
         pairs = [(one, other) for one in sides[0] for other in sides[1]]
+    found = [
+        sum(count for count, *best in outcomes.places if 0 <= best[side] < of.k) for side in (0, 1)
+    ]
+    return replace(
+        _change_over(change, pairs, number, question, of, judged),
+        places=sum(entry[0] for entry in outcomes.places) or None,
+        a_found=found[0],
+        b_found=found[1],
+    )
+
+
+def _change_over(
+    change: QueryComparison,
+    pairs: Sequence[tuple[UnitFindings, UnitFindings]],
+    number: int,
+    question: int,
+    of: ChangeContext,
+    judged: Callable[[UnitFindings, UnitFindings], UnitChange],
+) -> QueryComparison:
+    """A change over all that may be true of a question: what both runs found, outcome by outcome.
+
+    `number` is its place among the pairs, `question` that in the first run.
+    """
+    sides = [[one for one, _ in pairs], [other for _, other in pairs]]
     all_changes = [judged(one, other) for one, other in dict.fromkeys(pairs)]
     equal = _without_difference(of.pairs, number)
     kinds = [equal if one.kind == "draw" else one.kind for one in all_changes]
@@ -376,9 +504,6 @@ def _placed_change(
     gained = set(all_changes[0].gained).intersection(*(one.gained for one in all_changes))
     names = of.names[question] if of.names else ()
     ranks = [_rank_band(units) for units in sides]
-    found = [
-        sum(count for count, *best in outcomes.places if 0 <= best[side] < of.k) for side in (0, 1)
-    ]
     return replace(
         change,
         kind=kind,
@@ -387,9 +512,6 @@ def _placed_change(
         regression=regression,
         lost=_names(lost, names),
         gained=_names(gained, names),
-        places=sum(entry[0] for entry in outcomes.places) or None,
-        a_found=found[0],
-        b_found=found[1],
         **_rank_fields("a", ranks[0]),
         **_rank_fields("b", ranks[1]),
         a_units=_only({one.a for one in all_changes}),
@@ -400,8 +522,13 @@ def _placed_change(
 
 def _without_difference(pairs: QuestionPairs, number: int) -> Kind:
     """The kind of a question that finds the same: no result is worse than a miss."""
-    sides = pairs.a, pairs.b
-    for counts in ([side.absent[number] for side in sides], [side.slots[number] for side in sides]):
+    absent = [bool(side.absent[number]) for side in (pairs.a, pairs.b)]
+    # One question at a time: `LostResults.slots` adds up all of them whenever it is asked.
+    slots = [
+        0 if gone else int(side.errored[number] + side.missing[number])
+        for side, gone in zip((pairs.a, pairs.b), absent, strict=True)
+    ]
+    for counts in (absent, slots):
         if counts[0] != counts[1]:
             return "loss" if counts[1] > counts[0] else "win"
     return "draw"
@@ -461,6 +588,26 @@ def _is_kept(part: str, kind: Kind) -> bool:
     if part.startswith("known differences"):
         return kind in WORSE
     return part.startswith(("matched by", "no result")) or "without a result" in part
+
+
+def separate_counts(changes: Sequence[QueryComparison], a: Scores, b: Scores) -> PlaceCounts | None:
+    """What two runs leave open that were scored apart; None where nothing is open."""
+    values = a.per_question, b.per_question
+    if all(one is None or one.ends is None for one in values):
+        return None
+    regressions = [change.regression for change in changes if change.regression is not None]
+    return PlaceCounts(
+        regression_open=regressions.count("open"),
+        kind_open=sum(not change.certain for change in changes),
+        unplaced=0,
+        wide=0,
+        least_evidence=a.options.least_evidence,
+        gold_bytes=0.0,
+        hit_bytes=(0.0, 0.0),
+        top_bytes=(0.0, 0.0),
+        sure=regressions.count("yes"),
+        none=regressions.count("no"),
+    )
 
 
 def place_counts(

@@ -217,6 +217,8 @@ def _columns(first: bytes) -> Layout:
 
     BEIR's judgements have three, under a heading.
     """
+    if first.startswith(b"{"):
+        return "lines"  # a row of JSON, even where it has six words and a number is the fifth
     words = first.split()
     try:
         if words == [b"query-id", b"corpus-id", b"score"]:

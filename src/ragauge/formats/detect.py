@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from itertools import chain, pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge import registry
 from ragauge.errors import Place, RagaugeError
@@ -62,7 +63,10 @@ def choose(
         name = chosen.dialect if dialect == "auto" else dialect
         own = dialect != "auto" or name != "native"
         sole = name == chosen.dialect
-        return FormatChoice(dialect=registry.dialect(name), profile=chosen, own=own, sole=sole)
+        read_as = registry.dialect(name)
+        if chosen.follows_source:  # which reads no citations but those of a list
+            read_as = replace(read_as, cites_in_text=False)
+        return FormatChoice(dialect=read_as, profile=chosen, own=own, sole=sole)
     if dialect != "auto":
         forced = registry.dialect(dialect)
         return FormatChoice(dialect=forced, profile=registry.profile(forced.profile), own=True)

@@ -20,6 +20,7 @@ from msgspec import Meta, Struct
 from ragauge.files.duplicate_keys import may_have_duplicate_keys
 from ragauge.files.fields import INT64
 from ragauge.formats.hits import MOST_COST, MOST_MS, MOST_TOKENS, is_disordered
+from ragauge.formats.imports.answer_citations import cited_in_text
 from ragauge.model.field_spellings import (
     ANSWER_SPELLINGS,
     GOLD_SPELLINGS,
@@ -138,6 +139,18 @@ class FastAnswer:
     citations: list[str] | None
 
 
+class FastAnswerParts(NamedTuple):
+    """What an answer says, and whether its citations stand in its text alone."""
+
+    claim: str | None
+    text: str | None
+    citations: Sequence[str] | None
+    in_text: bool
+
+
+_NO_ANSWER = FastAnswerParts(None, None, None, False)
+
+
 class FastRow:
     """A row of a usual shape. Its attributes are called after the fields, however they are spelled.
 
@@ -168,17 +181,20 @@ class FastRow:
             return self.hits or ()
         return [hit.id for hit in self.hits or ()]
 
-    def answered(self) -> tuple[str | None, str | None, Sequence[str] | None]:
-        """The claim, the text and the citations of the answer."""
+    def answered(self, *, cites_in_text: bool) -> FastAnswerParts:
+        """The parts of the answer; `cites_in_text` says whether brackets in it are read."""
         if not self.answer_is_object:
             claim, text, citations = None, self.answer, self.citations
         elif self.answer is None:
-            return None, None, None
+            return _NO_ANSWER
         else:
             claim, text, citations = self.answer.claim, self.answer.text, self.answer.citations
         if citations is None and text is not None:
             citations = citations_in(text)
-        return claim, text, citations
+            if citations is None and cites_in_text:
+                in_text = cited_in_text(text, self.hit_ids)
+                return FastAnswerParts(claim, text, in_text, in_text is not None)
+        return FastAnswerParts(claim, text, citations, False)
 
     def timing(self) -> Timing | None:
         """How long the parts took, where the row records it."""
@@ -198,7 +214,9 @@ class FastRow:
             return None
         return Usage(tokens=self.tokens, cost=self.cost)
 
-    def trace(self, line: int | None, *, strip_citations: bool) -> Trace | None:
+    def trace(
+        self, line: int | None, *, strip_citations: bool, cites_in_text: bool
+    ) -> Trace | None:
         """The trace of the row without its unread fields; None if the exact path must read it."""
         listed: Sequence[Any] = self.hits or ()
         hits: tuple[Hit, ...]
@@ -214,12 +232,12 @@ class FastRow:
             ranks = [hit.rank for hit in listed if hit.rank is not None]
             scores = [hit.score for hit in listed if hit.score is not None]
             disordered = is_disordered(ranks, scores)
-        claim, text, citations = self.answered()
+        claim, text, citations, in_text = self.answered(cites_in_text=cites_in_text)
         answer = None
         if not (claim is None and text is None and citations is None):
             if citations is not None:
                 citations = tuple(map(str.strip, citations) if strip_citations else citations)
-            answer = Answer(claim=claim, text=text, citations=citations)
+            answer = Answer(claim=claim, text=text, citations=citations, cites_in_text=in_text)
         return Trace(
             qid=self.qid or None,
             question=self.question,
@@ -574,10 +592,14 @@ class FastDecoder:
         except _NOT_USUAL:
             return None
 
-    def trace(self, data: bytes, line: int | None, *, strip_citations: bool) -> Trace | None:
+    def trace(
+        self, data: bytes, line: int | None, *, strip_citations: bool, cites_in_text: bool
+    ) -> Trace | None:
         """The trace of a row; None if it is for the exact path."""
         row = self.row(data)
-        return None if row is None else row.trace(line, strip_citations=strip_citations)
+        if row is None:
+            return None
+        return row.trace(line, strip_citations=strip_citations, cites_in_text=cites_in_text)
 
 
 class FastGold:

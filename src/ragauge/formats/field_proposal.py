@@ -87,6 +87,9 @@ _HIT_NAMES: Mapping[str, tuple[str, ...]] = {
     "doc": ("doc", "doc_id", "document_id", "source", "file", "file_path", "path", "filename"),
 }
 _OURS_IN_HITS = {"id": {"id", "chunk_id"}, "text": {"text"}, "score": {"score"}, "doc": {"doc"}}
+_NAME_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+_ANSWER_WORDS = ("answer", "response", "reply", "completion")
+_EXPECTED_WORDS = {"expected", "reference", "gold", "golden", "ideal", "correct", "truth", "target"}
 _LISTS = ("hits", "citations", "relevant")
 _FILE = {"gold": "gold set", "traces": "traces"}
 
@@ -251,6 +254,8 @@ def _proposal(table: _Table, side: Side, known: _KnownValues | None) -> FileProp
         candidates = _candidates(leaves, names, taken, is_list=is_list)
         if is_list and table.tabular:  # a cell with one id in it, or with several behind each other
             candidates += _candidates(leaves, names, taken, is_list=False)
+        if field == "answer" and not candidates:
+            candidates = [path for path in leaves if path not in taken and _ends_as_answer(path)]
         if field in ("answer", "references"):
             candidates = [path for path in candidates if _is_text(leaves[path])]
         path: str | None = next(iter(candidates), None)
@@ -332,6 +337,13 @@ def _candidates(
 
     named = [path for path in paths if rank(path) < len(order)]
     return sorted(named, key=lambda path: (path.count("."), rank(path)))
+
+
+def _ends_as_answer(path: str) -> bool:
+    """Whether the last word of a name is one for answers: `bot_reply`, `llmResponse`."""
+    name = path.rpartition(".")[2].strip('"')
+    words = [word.lower() for word in _NAME_WORD.findall(name)]
+    return bool(words) and words[-1] in _ANSWER_WORDS and not _EXPECTED_WORDS & {*words}
 
 
 def _chosen_question(

@@ -128,5 +128,5 @@ def _plain(value: Any) -> Any:
         return value
     try:
         return msgspec.json.decode(value)
-    except msgspec.MsgspecError:
-        return None  # such as a number out of range: the reader of rows names it
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None  # a number out of range, bytes that are no text: the reader of rows names it

@@ -24,6 +24,7 @@ from ragauge.files.temporary_file import temporary_file
 from ragauge.formats.field_map import FieldMap, FieldMapper, refuse_missing
 from ragauge.formats.field_path import opened_text
 from ragauge.formats.gold import misspelt_id
+from ragauge.formats.hit_rows import with_rows_as_hits
 from ragauge.formats.library_hits import NOTE, holds_library_hits, with_known_hits
 from ragauge.formats.rerank_stages import at_first_stage, refuse_single_stage
 from ragauge.formats.table_cells import CellReader, listed_cell, opened_cell
@@ -73,6 +74,8 @@ def renamed_source(stack: ExitStack, source: Source, fields: FieldMap) -> Source
     renamed = replace(
         source, path=copy.path, start=0, size=size, layout=layout, notes=notes, tabular=False
     )
+    if source.tabular and fields.side == "traces":
+        renamed = with_rows_as_hits(stack, renamed)
     if fields.stage == "first":
         refuse_single_stage(renamed)
     return renamed

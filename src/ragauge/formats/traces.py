@@ -26,6 +26,7 @@ from ragauge.files.fields import (
 )
 from ragauge.formats import hits as hit_objects
 from ragauge.formats.gold import Own, gold_item
+from ragauge.formats.imports.answer_citations import cited_in_text
 from ragauge.model.dialect import Dialect
 from ragauge.model.field_spellings import (
     ANSWER_SPELLINGS,
@@ -60,6 +61,7 @@ class RowReader:
         self.own_gold = dialect.own_gold if own else {}
         self.own_trace = dialect.own_trace if own else {}
         self.strip_citations = own and dialect.strip_citations
+        self.cites_in_text = dialect.cites_in_text
         self.closed_gold = dialect.closed_gold if sole else frozenset[str]()
         self.closed_trace = dialect.closed_trace if sole else frozenset[str]()
 
@@ -95,6 +97,10 @@ class RowReader:
         paraphrase, turn = take("paraphrase", as_int), take("turn", as_int)
         hits, disordered = self._hits(row)
         answer = self._answer(row)
+        if self.cites_in_text and answer is not None and answer.citations is None:
+            in_text = cited_in_text(answer.text, [hit.id for hit in hits])
+            if in_text is not None and not answer.odd_citations:
+                answer = replace(answer, citations=in_text, cites_in_text=True)
         hits, answer = _with_distances(row, hits, _identified(answer, hits))
         return Trace(
             qid=qid or None,
@@ -109,6 +115,8 @@ class RowReader:
             timing=hit_objects.timing(row),
             usage=hit_objects.usage(row),
             index=_index(row),
+            unknown_ids=take("unknown_ids", _as_ids),
+            oversampled=bool(take("oversampled", as_bool)),
             disordered=disordered,
             extra={key: value for key, value in row.items() if key not in TRACE_NAMES},
             line=line,
@@ -258,6 +266,10 @@ class RowReader:
 
 def _as_seed(value: Any, path: str) -> int | str:
     return value if isinstance(value, str) else as_int(value, path)
+
+
+def _as_ids(value: Any, path: str) -> tuple[str, ...]:
+    return tuple(as_id(entry, f"{path}[{i}]") for i, entry in enumerate(as_list(value, path)))
 
 
 def _as_error(value: Any, _: str) -> str | None:

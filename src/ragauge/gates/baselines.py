@@ -112,10 +112,11 @@ def _together(gates: Sequence[Gate], verdicts: Sequence[Verdict]) -> Verdict:
         verdicts,
         key=lambda one: (one.exit_code == ExitCode.NOTHING_MEASURED, ORDER.index(one.status)),
     )
+    keys = dict.fromkeys(gate.key for gate in gates)  # two gates may be on the same thing
     blocks = dict.fromkeys(block for verdict in verdicts for block in verdict.blocks)
     return Verdict(
         status=worst.status,
         exit_code=worst.exit_code,
-        gates=tuple(result for gate in gates for result in by_key.get(gate.key, ())),
+        gates=tuple(result for key in keys for result in by_key.get(key, ())),
         blocks=tuple(blocks),
     )

@@ -26,6 +26,8 @@ def with_damage(result: GateResult, scores: Scores, baseline: Scores | None) -> 
     Values of questions are not always there: a scores file without them has no questions to name.
     """
     values, metric = scores.per_question, _measured_by(result, scores)
+    if result.gate.moved_from is not None and result.damage:
+        return result  # of other scores than these
     if result.status != "fail" or values is None or metric is None:
         return result
     part = result.gate.part

@@ -16,14 +16,21 @@ from ragauge.files.open import PathLike
 from ragauge.gates.bands import in_bands, with_bands
 from ragauge.gates.chances import drop_gate_chances, level_gate_chances
 from ragauge.gates.damage import with_damage
+from ragauge.gates.document_level import BY_DOCUMENT, document_gate, hint_at_documents
 from ragauge.gates.drops import GAPS, Drop, drop_of
 from ragauge.gates.lost_results import Extreme
 from ragauge.gates.parse import merge, parse_items, parse_table, profile_gates
-from ragauge.gates.unknown_places import WHY_UNKNOWN, estimated_drop, result_of_ends
+from ragauge.gates.unknown_places import (
+    WHY_UNKNOWN,
+    estimated_drop,
+    level_of_ends,
+    result_of_ends,
+    with_separate_ends,
+)
 from ragauge.gates.waivers import refuse_unusable, with_waiver
 from ragauge.metrics.metric import Better
 from ragauge.model.phrases import count
-from ragauge.model.scores import PLACE_UNKNOWN, Scores
+from ragauge.model.scores import PLACE_UNKNOWN, MetricResult, Scores
 from ragauge.model.scores_document import load_scores
 from ragauge.model.semantic import Bands, is_lexical
 from ragauge.model.verdict import ORDER, Gate, GateResult, Status, Verdict, VerdictBlock, Waiver
@@ -41,7 +48,8 @@ class Tolerance(Struct, frozen=True, kw_only=True):
     What is missing, errored or skipped in a baseline is let pass with that in the run: a drop is
     then judged on the questions that the baseline has results for. `errored` is the share of traces
     that may have an error; True for any. `fewer_questions`: a drop may be judged on few of the
-    questions of the baseline.
+    questions of the baseline. `doc_level`: where two runs share only documents, a gate on a drop
+    may be judged by the metric of documents.
     """
 
     missing: bool = False
@@ -52,6 +60,7 @@ class Tolerance(Struct, frozen=True, kw_only=True):
     other_questions: bool = False
     fewer_questions: bool = False
     no_delta_s: bool = True
+    doc_level: bool = False
 
     def lets_errors_pass(self, scores: Scores) -> bool:
         """Whether a run has no more errors than are let pass."""
@@ -97,10 +106,12 @@ def judge(
     """
     refuse_unusable(waivers, gates)
     results = []
+    drop_scores = beside or scores
+    if baseline is not None:
+        drop_scores, baseline = with_separate_ends(drop_scores, baseline)
     for written in gates:
         gate = with_bands(written, scores, bands)
         if gate.is_drop:
-            drop_scores = beside or scores
             result = _judge_drop(
                 drop_scores,
                 gate,
@@ -112,7 +123,7 @@ def judge(
         else:
             result = _judge_level(scores, gate, tolerance, source_rules=source_rules)
             result = in_bands(result, scores, bands, required=not tolerance.no_delta_s)
-        result = with_damage(result, (beside or scores) if gate.is_drop else scores, baseline)
+        result = with_damage(result, drop_scores if gate.is_drop else scores, baseline)
         results.append(with_waiver(result, waivers, today))
     blocks = []
     if gates:
@@ -193,6 +204,10 @@ def _judge_drop(
         result = result_of_ends(low, high, ends)
         # A sample is of all questions, and says nothing of a slice; nor does it fill any gap.
         estimate = ends.estimates.get(gate.metric) if gate.part is None else None
+        if result.code == PLACE_UNKNOWN and estimate is None:
+            return _judge_by_document(
+                result, (scores, baseline), tolerance, source_rules=source_rules, grid=whole_grid
+            )
         if result.code != PLACE_UNKNOWN or estimate is None:
             return result
         if low.value is None or high.value is None:
@@ -228,6 +243,37 @@ def _judge_drop(
     if not errors or judged.status in ("pass", "not-evaluable"):
         return judged
     return _agreed(judged, (judged, judged_as("best")), scores)
+
+
+def _judge_by_document(
+    result: GateResult,
+    runs: tuple[Scores, Scores],
+    tolerance: Tolerance,
+    *,
+    source_rules: bool,
+    grid: bool,
+) -> GateResult:
+    """The result of a gate that is open as the runs share only documents, where that is accepted.
+
+    It is then a gate on the metric of documents, and says so.
+    """
+    ends, before = runs[0].ends, runs[1].ends
+    assert ends is not None and before is not None
+    moved = document_gate(result.gate, ends)
+    if moved is None or ends.by_document is None or before.by_document is None:
+        return result
+    if not tolerance.doc_level:
+        return hint_at_documents(result, moved, ends.open.get(result.gate.metric, 0))
+    judged = _judge_drop(
+        ends.by_document,
+        moved,
+        before.by_document,
+        tolerance,
+        source_rules=source_rules,
+        whole_grid=grid,
+    )
+    judged = with_damage(judged, ends.by_document, before.by_document)
+    return replace(judged, reason=f"{BY_DOCUMENT}; {judged.reason}")
 
 
 def _judged_drop(
@@ -280,7 +326,8 @@ def _judge_level(
         dimension, _, value_of_slice = gate.part.partition("=")
         part = scores.slices.get(dimension, {}).get(value_of_slice)
         result = None if part is None else part.metrics.get(name)
-        if part is None or result is None or result.value is None:
+        is_open = result is not None and result.reason == PLACE_UNKNOWN
+        if part is None or result is None or (result.value is None and not is_open):
             n = 0 if part is None else part.n
             if n >= scores.options.min_n:
                 return _undefined(gate, n, "undefined-metric", f"0/0 in {gate.part}")
@@ -290,9 +337,29 @@ def _judge_level(
         result = scores.metrics.get(name)
     if result is None:
         return _undefined(gate, 0, "undefined-metric", f"{name} is not in these scores")
-    value = result.shown
-    if value is None and result.reason == PLACE_UNKNOWN:
+    if result.reason == PLACE_UNKNOWN and result.ends is None:
         return _undefined(gate, result.n, PLACE_UNKNOWN, WHY_UNKNOWN)
+    if result.at_ends is not None:
+        low, high = (
+            _judge_number(scores, gate, name, end, tolerance, source_rules=source_rules)
+            for end in result.at_ends
+        )
+        values = scores.per_question
+        return level_of_ends(low, high, 0 if values is None else values.open_count(name, gate.part))
+    return _judge_number(scores, gate, name, result, tolerance, source_rules=source_rules)
+
+
+def _judge_number(
+    scores: Scores,
+    gate: Gate,
+    name: str,
+    result: MetricResult,
+    tolerance: Tolerance,
+    *,
+    source_rules: bool,
+) -> GateResult:
+    """Judge a gate by one number of a metric; `name` is the metric that it is judged by."""
+    value = result.shown
     if value is None:
         why = f"0/0: {result.left_out or result.reason}"
         return _undefined(gate, result.n, "undefined-metric", why)
@@ -455,7 +522,9 @@ def gate(
     waivers: Sequence[Waiver] = (),
     today: date | None = None,
     baseline: Scores | PathLike | None = None,
+    beside: Scores | None = None,
     bands: Mapping[str, Bands] = {},
+    accept_doc_level: bool = False,
 ) -> Verdict:
     """Judge scores (or a saved scores file) by gates.
 
@@ -463,7 +532,8 @@ def gate(
     Gate values, which stand alone; text and tables go on top of the gates of the scores' profile.
     Waivers are judged on `today`, by the clock if it is not given. Gates on a drop are judged
     against `baseline`; those on a zone of ΔS by `bands`, or by those of the scores. `allow_errored`
-    may be the share of traces that may have an error.
+    may be the share of traces that may have an error. `beside` are the scores as they were aligned
+    with the baseline; where they share only documents, `accept_doc_level` judges by these.
     """
     scores = _loaded(scores)
     baseline = None if baseline is None else _loaded(baseline)
@@ -489,11 +559,13 @@ def gate(
             other_questions=allow_other_questions,
             fewer_questions=allow_fewer_questions,
             no_delta_s=not require_delta_s,
+            doc_level=accept_doc_level,
         ),
         fail_on_review=fail_on_review,
         waivers=waivers,
         today=date.today() if waivers and today is None else today,
         baseline=baseline,
+        beside=beside,
         bands=bands,
     )
 

@@ -46,7 +46,7 @@ class _GateTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def parse_items(text: str, profile: Profile, k: Sequence[int]) -> list[Gate]:
     """Read gates from a command line: `precision=0.80,refusal.over<=0.1`."""
-    gates: dict[str, Gate] = {}
+    gates: list[Gate] = []
     for item in text.split(","):
         match = _ITEM.match(item.strip())
         if match is None:
@@ -61,10 +61,15 @@ def parse_items(text: str, profile: Profile, k: Sequence[int]) -> list[Gate]:
                 raise _bad(item, "a drop has a limit: use = or <=")
             kept = {option: value for option, value in built_in.items() if option != "zone"}
             table = {**kept, key: _number(item, number) if key == "max_drop" else limit}
-            (gates[name],) = parse_table({name: table}, profile, k, origin="--gates")
+            (gate,) = parse_table({name: table}, profile, k, origin="--gates")
         else:
-            gates[name] = _gate(name, limit, profile, k, "--gates")
-    return list(gates.values())
+            gate = _gate(name, limit, profile, k, "--gates")
+        same = next((other for other in gates if other.key == gate.key), None)
+        if same is not None:
+            hint = f"`{same.name}` already has a threshold: write one, the stricter of the two"
+            raise _bad(f"{item.strip()}, which is a second one on {gate.metric}", hint)
+        gates.append(gate)
+    return gates
 
 
 def _number(item: str, text: str) -> float:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ragauge.corpus.bm25 import words_of
 from ragauge.corpus.lookup import Lookup
-from ragauge.errors import RagaugeError
+from ragauge.errors import Place, RagaugeError
 from ragauge.files.fields import Row, pick
 from ragauge.formats.gold import Own
 from ragauge.formats.gold_evidence import entries, replaced
@@ -85,6 +85,7 @@ def open_sample(comparison: str, sample: int | None, seed: int) -> OpenSample:
             "not-rows",
             f"`{comparison}` is not a saved comparison: {error}",
             hint="save one with `ragauge compare A B -o CMP.json`",
+            place=Place(comparison),
         ) from error
     if sample is None:
         return OpenSample(frozenset(keys))

@@ -17,7 +17,7 @@ _GOLD = {
 METRICS = (
     Metric(
         id="answer.precision",
-        version=2,
+        version=3,
         title="Answers with a cited piece of evidence",
         formula="1 if the item is answerable and C ∩ G ≠ ∅, else 0",
         over=populations.ANSWERED,
@@ -37,7 +37,7 @@ METRICS = (
     ),
     Metric(
         id="answer.grounded_precision",
-        version=2,
+        version=3,
         title="Answers that are right and cited from what was retrieved",
         formula="1 if the item is answerable, the claim is contained, and the citations hit in "
         "scope (C ⊆ hits and C ∩ G ≠ ∅, or both empty), else 0",
@@ -84,7 +84,7 @@ METRICS = (
     ),
     Metric(
         id="answer.compliance",
-        version=2,
+        version=3,
         title="Answers in the agreed form",
         formula="1 if there is a citations list (be it empty) or a refusal, else 0",
         over=populations.WITH_ANSWER,
@@ -126,7 +126,7 @@ METRICS = (
         formula="1 if a citation is in G or lies inside the anchor section, else 0",
         over=populations.ANSWERABLE,
         better="higher",
-        version=2,
+        version=3,
         source="WFGY chunking eval page (Coverage)",
         value=lambda b, k: b.hit | b.has(Fact.CITES_SECTION),
         elsewhere="A refusal that cites nothing counts 0. The page's pseudocode looks at the first "

@@ -19,7 +19,7 @@ _SPANS = {
 METRICS = (
     Metric(
         id="citation.hit_rate",
-        version=2,
+        version=3,
         title="Answers whose citations hit, in scope",
         formula="1 if the item is not to be refused, C ⊆ hits, and C ∩ G ≠ ∅ (or both are "
         "empty), else 0",
@@ -38,7 +38,7 @@ METRICS = (
     ),
     Metric(
         id="citation.hit_rate_answerable",
-        version=2,
+        version=3,
         title="Answerable questions answered with a hit",
         formula="1 if answered and C ∩ G ≠ ∅, else 0",
         over=populations.ANSWERABLE,
@@ -60,6 +60,7 @@ METRICS = (
     ),
     Metric(
         id="citation.in_context",
+        version=2,
         title="Citations taken only from what was retrieved",
         formula="1 if C ⊆ hits, else 0",
         over=populations.CITED,
@@ -75,7 +76,7 @@ METRICS = (
     ),
     Metric(
         id="citation.accuracy",
-        version=2,
+        version=3,
         title="Answers that cite the right bytes",
         formula="1 if a citation and a gold span of the same document agree: the sections are "
         "equal where both are known, and the cited span lies inside the gold span widened by 30 "
@@ -106,7 +107,7 @@ METRICS = (
         formula="|C ∩ G| / |C|, C without repeats: ids, or cited places where evidence has places",
         over=populations.CITED_LABELLED,
         better="higher",
-        version=2,
+        version=3,
         source="own",
         value=lambda b, k: b.cited_relevant / np.maximum(1, b.different_citations),
         example=Example(
@@ -118,7 +119,7 @@ METRICS = (
     ),
     Metric(
         id="citation.recall",
-        version=2,
+        version=3,
         binary=False,
         title="Share of the evidence that is cited",
         formula="|C ∩ G| / |G|",
@@ -135,6 +136,7 @@ METRICS = (
     ),
     Metric(
         id="citation.coverage",
+        version=2,
         reads_other_rows=True,
         title="Answers without a citation that does not exist",
         formula="1 if every citation is a known chunk (of the list of chunks, or without one among "
@@ -154,7 +156,7 @@ METRICS = (
     ),
     Metric(
         id="citation.resolved",
-        version=2,
+        version=3,
         reads_other_rows=True,
         title="Answers whose citations all exist",
         formula="1 if there are citations and every one is a known chunk (of the list of chunks, "
@@ -182,7 +184,7 @@ METRICS = (
         "section, through their lowest common ancestor in the title tree",
         over=populations.CITED_ANCHORED,
         better="lower",
-        version=2,
+        version=3,
         source="WFGY chunking eval page (Anchor proximity)",
         value=lambda b, k: b.single("distance"),
         elsewhere="0 is the section itself, 1 its parent or child, 2 a sibling. A citation in "

@@ -36,7 +36,9 @@ class Fact(IntFlag):
     GROUNDED_KNOWN = 1 << 25  # the trace says whether it is grounded
     CITES_SPAN = 1 << 26  # a citation has a span of its own
     BY_NATURAL = 1 << 27  # without REFUSED: it reads like a refusal, and only the token counts
+    OVERSAMPLED = 1 << 29  # kept by a higher rate than that of all traffic
     SAYS_REFUSED = 1 << 28  # a flag says so, and flags are not read
+    CITES_IN_TEXT = 1 << 29  # there is no list: the text has numbers or ids of hits in brackets
 
 
 LAMBDA_STATES = ("→", "←", "<>", "×")

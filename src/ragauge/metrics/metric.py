@@ -112,13 +112,17 @@ class Metric(Struct, frozen=True, kw_only=True):
     `binary`: values are 0 or 1. `quantile`: questions are put together by that quantile, not by
     their mean; `sums`: the values of all records are added up. `f1`: the ratio is an F1, twice the
     true positives over these and all that is positive.
+    `of_records`: the quantile is over records, not over questions. `only_named`: `*` does not mean
+    it, only its id or its family does.
     `at_k`: the metric has a cut-off; `may_cut`: it may be given one, 0 is all hits.
     `unit` is the number of steps in 1 that sums are exact to. Where a value is nan although the
     record is in the population, the record is excluded, and `undefined` is the reason.
 
     Some of what a batch has is dear, and only there where a chosen metric says that it reads it:
     `reads_bytes`, the overlap of hits and evidence in bytes (`span_covered`, `span_union`);
-    `reads_other_rows`, whether cited ids are hits of any other row (`Fact.RESOLVED`).
+    `reads_other_rows`, whether cited ids are hits of any other row (`Fact.RESOLVED`);
+    `reads_slots`, what comparing the slots of a question gives, and with `reads_claims` also the
+    distance of their claims.
     """
 
     id: str
@@ -144,7 +148,11 @@ class Metric(Struct, frozen=True, kw_only=True):
     elsewhere: str = ""
     reads_bytes: bool = False
     reads_other_rows: bool = False
+    reads_slots: bool = False
+    reads_claims: bool = False
     f1: bool = False
+    of_records: bool = False
+    only_named: bool = False
 
     @property
     def worst(self) -> float | None:

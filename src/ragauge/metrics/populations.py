@@ -6,6 +6,7 @@ import numpy as np
 
 from ragauge.metrics.batch import Batch
 from ragauge.metrics.columns import Bools
+from ragauge.metrics.facts import Fact
 from ragauge.metrics.metric import Population, Requirement
 
 ALL = Population("all", "every record", ())
@@ -249,10 +250,46 @@ _OF_GOLD = frozenset(
     {
         "unlabelled", "unanswerable", "answerable", "no-evidence", "no-negatives", "no-spans",
         "no-judgements", "no-anchor", "no-docs", "no-groups", "no-claims", "no-strings",
-        "no-reference", "no-constraints",
+        "no-reference", "no-constraints", "oversampled",
     }
 )  # fmt: skip
-"""The reasons for which a gold item is outside a population, whatever its trace is."""
+"""The reasons for which a gold item, or a trace that was kept by a rule of its own, is outside a
+population, whatever came of it."""
+_SAMPLED = Requirement("oversampled", lambda b: ~b.has(Fact.OVERSAMPLED))
+_SHARE = "not those that were kept by a rule of their own, as errors and gold questions are"
+
+
+def sampled(population: Population) -> Population:
+    """The part of a population that says something of all traffic: kept by the rate of all."""
+    requires = (_SAMPLED, *population.requires)
+    return Population(f"{population.name}, sampled", f"{population.meaning}; {_SHARE}", requires)
+
+
+LIVE_ALL = sampled(ALL)
+LIVE_TRACED = sampled(TRACED)
+LIVE_SEARCHED = sampled(SEARCHED)
+LIVE_ANSWERED = sampled(WITH_ANSWER)
+LIVE_CITED = sampled(CITED)
+LIVE_TIMED = sampled(timed("total"))
+LIVE_KNOWN = LIVE_SEARCHED.also(
+    "with hits, held against the corpus",
+    f"traces without an error that have hits and say which the corpus does not have; {_SHARE}",
+    _HITS,
+    Requirement("no-manifest", lambda b: b.listed_in("unknown_hits")),
+)
+_SAMPLED_QUESTION = Requirement("oversampled", lambda q: q.oversampled == 0)
+LIVE_REPEATED = MANY_SLOTS.also(
+    "questions asked again",
+    "questions with at least two traces, none of them kept by a rule of its own",
+    _SAMPLED_QUESTION,
+    _COMPARED,
+)
+LIVE_RANKED = SLOTS_RANKED.also(
+    "questions ranked twice, sampled",
+    "questions with at least two traces whose first ten hits share two ids, none of them kept by a "
+    "rule of its own",
+    _SAMPLED_QUESTION,
+)
 
 
 def possible_members(population: Population, batch: Batch) -> Bools:

@@ -25,6 +25,7 @@ class Questions(Struct, frozen=True, kw_only=True, dict=True):
     silent      slots that refuse or cite nothing; in an index-only run, slots without hits
     refused     slots that refuse
     spoken      slots with an answer
+    oversampled slots that live traffic kept by a higher rate than that of all
     recorded    the state of λ that the traces record: a place in LAMBDA_STATES, -1 for none
     index_only  whether no trace of the run has an answer
     compared    whether the slots were compared with each other; in a large run some are not
@@ -38,6 +39,7 @@ class Questions(Struct, frozen=True, kw_only=True, dict=True):
     silent: Ints
     refused: Ints
     spoken: Ints
+    oversampled: Ints
     recorded: NDArray[np.int8]
     index_only: bool
     compared: Bools

@@ -55,6 +55,7 @@ def _gain(batch: Batch, k: int) -> Floats:
 METRICS = (
     _share_at_k(
         id="retrieval.precision",
+        version=2,
         title="Share of the first k hits that are evidence",
         formula="|G ∩ R_k| / |R_k|, where |R_k| is the number of hits up to k",
         over=populations.LABELLED_WITH_HITS,
@@ -69,6 +70,7 @@ METRICS = (
     ),
     _share_at_k(
         id="retrieval.precision_at_cutoff",
+        version=2,
         title="Evidence among the first k hits, over k",
         formula="|G ∩ R_k| / k",
         over=populations.LABELLED,
@@ -82,6 +84,7 @@ METRICS = (
     ),
     _share_at_k(
         id="retrieval.recall",
+        version=2,
         title="Share of the evidence in the top k",
         formula="|G ∩ R_k| / |G|",
         over=populations.LABELLED,
@@ -93,6 +96,7 @@ METRICS = (
     ),
     Metric(
         id="retrieval.recall_all",
+        version=2,
         at_k=True,
         title="All evidence in the top k",
         formula="1 if G ⊆ R_k, else 0",
@@ -118,6 +122,7 @@ METRICS = (
     ),
     Metric(
         id="retrieval.hit",
+        version=2,
         at_k=True,
         title="Any evidence in the top k",
         formula="1 if G ∩ R_k ≠ ∅, else 0",
@@ -130,6 +135,7 @@ METRICS = (
     ),
     _share_at_k(
         id="retrieval.mrr",
+        version=2,
         title="Reciprocal rank of the first evidence",
         formula="1 / rank of the first relevant hit, 0 beyond k",
         over=populations.LABELLED,
@@ -145,6 +151,7 @@ METRICS = (
     ),
     _share_at_k(
         id="retrieval.ndcg",
+        version=2,
         title="Discounted gain of the first k hits, over that of the best list",
         formula="Σ gain / log2(rank + 1) over the first k, divided by the same of the ideal order; "
         "the gain is the grade, or 1 without grades",
@@ -167,6 +174,7 @@ METRICS = (
     ),
     _share_at_k(
         id="retrieval.map",
+        version=2,
         title="Average precision of the first k hits",
         formula="Σ precision at the rank of each relevant hit up to k, divided by |G|",
         over=populations.LABELLED,
@@ -180,6 +188,7 @@ METRICS = (
     ),
     Metric(
         id="retrieval.r_precision",
+        version=2,
         binary=False,
         title="Precision at as many hits as there is evidence",
         formula="|G ∩ R_|G|| / |G|",
@@ -201,6 +210,24 @@ METRICS = (
             [{"id": "c1", "doc": "guide.md"}, {"id": "c2", "doc": "guide.md"}],
             0.5,
             "guide.md came back, api.md did not: 1 / 2.",
+            gold=_BY_DOCUMENT,
+        ),
+    ),
+    Metric(
+        id="retrieval.hit_doc",
+        at_k=True,
+        title="Any expected document in the top k",
+        formula="1 if one of the first k hits is of an expected document, else 0",
+        over=populations.DOC_LABELLED,
+        better="higher",
+        source="own",
+        value=lambda b, k: b.first_doc < k,
+        elsewhere="A document is larger than its evidence: finding it does not show that the "
+        "evidence was found. retrieval.hit asks for the evidence itself.",
+        example=_ranked(
+            [{"id": "c1", "doc": "faq.md"}, {"id": "c2", "doc": "api.md"}],
+            1.0,
+            "api.md is expected, and of the second hit: 1.",
             gold=_BY_DOCUMENT,
         ),
     ),
@@ -226,6 +253,7 @@ METRICS = (
     ),
     _share_at_k(
         id="retrieval.group_recall",
+        version=2,
         title="Share of the groups of evidence with a member in the top k",
         formula="groups of which any member is found by rank k / groups",
         over=populations.GROUPED,
@@ -283,7 +311,7 @@ METRICS = (
         "the worst rank), else 0",
         over=populations.WITH_NEGATIVES,
         better="lower",
-        version=2,
+        version=3,
         source="own",
         value=lambda b, k: b.first_negative < b.first_relevant,
         example=_ranked(
@@ -295,6 +323,7 @@ METRICS = (
     ),
     Metric(
         id="retrieval.bpref",
+        version=2,
         binary=False,
         title="Evidence ranked above what is judged not relevant",
         formula="1/|G| · Σ over the evidence found of 1 - min(n, |G|) / min(|N|, |G|), where N is "
@@ -319,6 +348,7 @@ METRICS = (
     ),
     _share_at_k(
         id="retrieval.judged",
+        version=2,
         title="Share of the first k hits that are judged",
         formula="hits among the first k that are evidence, graded or a hard negative / |R_k|",
         over=populations.JUDGED_WITH_HITS,
@@ -339,6 +369,7 @@ METRICS = (
     ),
     Metric(
         id="retrieval.unjudged",
+        version=2,
         at_k=True,
         binary=False,
         sums=True,

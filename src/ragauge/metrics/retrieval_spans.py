@@ -58,6 +58,7 @@ def _iou(batch: Batch, k: int) -> Floats:
 METRICS = (
     _span_share(
         id="retrieval.span_recall",
+        version=2,
         reads_bytes=True,
         title="Share of the evidence's text that the first k hits cover",
         formula="bytes of gold spans covered by the union of the first k hits / bytes of gold "
@@ -72,6 +73,7 @@ METRICS = (
     ),
     _span_share(
         id="retrieval.span_precision",
+        version=2,
         reads_bytes=True,
         title="Share of the retrieved text that is evidence",
         formula="bytes of gold spans covered by the union of the first k hits / bytes of that "
@@ -85,6 +87,7 @@ METRICS = (
     ),
     _span_share(
         id="retrieval.span_iou",
+        version=2,
         reads_bytes=True,
         title="Overlap of retrieved text and evidence over their union",
         formula="bytes in both / bytes in either, of the gold spans and the union of the first k "

@@ -38,6 +38,7 @@ def _hits(share: float, batch: Batch, k: int) -> Floats:
 METRICS = (
     _distance(
         id="semantic.delta_s_cited",
+        version=2,
         quantile="median",
         title="Distance of the cited snippet from the question, median",
         formula=f"{_CITED}; the median over questions",
@@ -49,6 +50,7 @@ METRICS = (
     ),
     _distance(
         id="semantic.delta_s_cited_p90",
+        version=2,
         quantile="p90",
         title="Distance of the cited snippet from the question, 90th percentile",
         formula=f"{_CITED}; the 90th percentile over questions, interpolated linearly",

@@ -48,7 +48,7 @@ def _state_metric(state: str) -> Metric:
     word, meaning = _MEANINGS[state]
     return Metric(
         id=f"stability.lambda_{word}",
-        version=2,
+        version=3,
         title=f"Questions whose λ is {state} ({word})",
         formula=f"1 if λ is {state}: {meaning}, else 0",
         over=populations.WITH_LAMBDA,
@@ -62,7 +62,7 @@ def _state_metric(state: str) -> Metric:
 METRICS = (
     Metric(
         id="stability.convergent",
-        version=2,
+        version=3,
         title="Questions that every slot answers with a hit",
         formula="1 if λ of the question is →: every slot is answered and hits (to be refused: "
         "every slot refuses), else 0",
@@ -77,7 +77,7 @@ METRICS = (
     *map(_state_metric, _MEANINGS),
     Metric(
         id="stability.flip_rate",
-        version=2,
+        version=3,
         title="Questions that are not convergent",
         formula="1 if λ of the question is not →, else 0",
         over=populations.WITH_LAMBDA,
@@ -88,7 +88,7 @@ METRICS = (
     ),
     Metric(
         id="stability.lambda_disagreement",
-        version=2,
+        version=3,
         title="Questions whose recorded λ is not the computed one",
         formula="1 if the recorded state (<> where slots record different ones) differs from the "
         "computed λ, else 0",
@@ -102,6 +102,8 @@ METRICS = (
     ),
     Metric(
         id="stability.citation_jaccard",
+        reads_slots=True,
+        version=2,
         binary=False,
         title="What all slots cite, over what any slot cites",
         formula="what the citations of all slots share / what any of them has; null if none cites",
@@ -127,6 +129,8 @@ METRICS = (
     ),
     Metric(
         id="stability.claim_distance",
+        reads_slots=True,
+        reads_claims=True,
         version=2,
         binary=False,
         title="How much the wording of the answers differs",
@@ -141,6 +145,7 @@ METRICS = (
     ),
     Metric(
         id="stability.rank_tau",
+        reads_slots=True,
         binary=False,
         range=(-1.0, 1.0),
         title="How alike the order of the hits is",

@@ -23,6 +23,18 @@ KINDS: tuple[Kind, ...] = ("regression", "mixed", "undecided", "loss", "win", "d
 WORSE: tuple[Kind, ...] = ("regression", "mixed", "loss")
 """Kinds of questions that lost something."""
 
+DocKind = Literal["doc_win", "doc_loss", "doc_draw", "doc_regression", "doc_mixed"]
+"""What came of the documents of a question: never what came of its evidence."""
+DOC_KINDS: tuple[DocKind, ...] = (
+    "doc_regression", "doc_mixed", "doc_loss", "doc_win", "doc_draw",
+)  # fmt: skip
+
+
+def doc_kind(kind: Kind) -> DocKind | None:
+    """The kind of a question whose documents changed so; None for one that nobody knows."""
+    return next((name for name in DOC_KINDS if name == f"doc_{kind}"), None)
+
+
 MatchLevel = Literal["exact", "doc_span", "quote", "doc", "none"]
 MATCH_LEVELS: tuple[MatchLevel, ...] = ("exact", "doc_span", "quote", "doc", "none")
 """How an expected item is recognised on both sides, from the best to none at all."""
@@ -82,6 +94,11 @@ class PlaceCounts(Struct, frozen=True, kw_only=True):
     top_bytes: tuple[float, float]
     sure: int = 0
     none: int = 0
+
+    @property
+    def has_sizes(self) -> bool:
+        """Whether sizes are known; files of scores hold no hits."""
+        return any((self.gold_bytes, *self.hit_bytes))
 
 
 class IdFacts(Struct, frozen=True, kw_only=True):
@@ -251,6 +268,7 @@ class QueryComparison(Struct, frozen=True, kw_only=True):
     is not `certain` is not that of all places. `places` is how many there are, `a_found` and
     `b_found` how many of them are found within the cut-off. A rank that is not the same at all of
     them is a pair, the best and the worst; the worst is None where a place is not found.
+    `doc_kind` is what came of the documents, where nothing better is known of some of the evidence.
     """
 
     query_id: str
@@ -274,6 +292,7 @@ class QueryComparison(Struct, frozen=True, kw_only=True):
     places: int | None = None
     a_found: int | None = None
     b_found: int | None = None
+    doc_kind: DocKind | None = None
 
     @property
     def certain_kind(self) -> Kind | None:
@@ -298,6 +317,17 @@ class Cause(Struct, frozen=True, kw_only=True):
     b: str | None
 
 
+class DocumentLevel(Struct, frozen=True, kw_only=True):
+    """What two runs found of the documents that hold the evidence, where places cannot be told.
+
+    deltas  of the metrics of documents
+    kinds   of the questions, by id and turn
+    """
+
+    deltas: tuple[Delta, ...]
+    kinds: Mapping[tuple[str, int | None], DocKind | None]
+
+
 class Comparison(Struct, frozen=True, kw_only=True):
     """Two runs compared on the questions that both have unchanged.
 
@@ -311,6 +341,8 @@ class Comparison(Struct, frozen=True, kw_only=True):
     ids          what the chunk ids of both runs have in common; None for files of scores
     places       what is open, where evidence stands somewhere in a chunk; None where none does
     slices       the parts of each dimension, such as languages, with their own changes
+    documents    what was found by document, where that is all that is known of some evidence
+    parts        of each question, by id and turn, the slices that it is in, as `type=table`
     """
 
     run_a: ComparedRun
@@ -333,6 +365,14 @@ class Comparison(Struct, frozen=True, kw_only=True):
     ids: IdFacts | None = None
     places: PlaceCounts | None = None
     slices: Mapping[str, Mapping[str, ComparedSlice]] = {}
+    documents: DocumentLevel | None = None
+    parts: Mapping[tuple[str, int | None], tuple[str, ...]] = {}
+
+    @property
+    def doc_kinds(self) -> dict[DocKind, int]:
+        """How many questions there are of each kind by document."""
+        kinds = [query.doc_kind for query in self.per_query]
+        return {kind: kinds.count(kind) for kind in DOC_KINDS}
 
     @property
     def recognised(self) -> Match | None:
@@ -343,11 +383,14 @@ class Comparison(Struct, frozen=True, kw_only=True):
 class KindCheck(Struct, frozen=True, kw_only=True):
     """What `--fail-on` found of one kind.
 
+    given      the limit as it was written
     kinds      those that count as it, and how many questions are of each, in retrieval or in
                their answers: a question that is of two of them counts as the first
     allowed    how many may be
     explained  how many of them the noise of the baseline explains, as its repeats tell
+    doc_kinds  the same by document, of questions of which no more is known, where that is accepted
     open       how many others may be of these kinds, as gold names chunks and not the evidence
+    by_document  how many of those are open as nothing but their documents is known
     repeated   how many questions the baseline asked several times in one wording
     unstable   how many of those came out differently in the baseline itself
     p          how often exchanged repeats look as bad; None where the baseline has no noise
@@ -355,9 +398,12 @@ class KindCheck(Struct, frozen=True, kw_only=True):
 
     kind: Kind
     kinds: Mapping[Kind, int]
+    given: str = ""
     allowed: int = 0
     explained: int = 0
+    doc_kinds: Mapping[DocKind, int] = {}
     open: int = 0
+    by_document: int = 0
     repeated: int = 0
     unstable: int = 0
     p: float | None = None
@@ -365,7 +411,7 @@ class KindCheck(Struct, frozen=True, kw_only=True):
     @property
     def questions(self) -> int:
         """How many questions count."""
-        return sum(self.kinds.values())
+        return sum(self.kinds.values()) + sum(self.doc_kinds.values())
 
     @property
     def failed(self) -> bool:

@@ -16,6 +16,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     and not empty wins. `expects_by_docs`: an item that expects no document is to be refused, one
     that expects some is to be answered. Of the fields in `sole_gold` and `sole_trace` only own
     names are read where the profile is asked for by name, because the source reads no other.
+    `cites_in_text`: without a list of citations, `[1]` in the text cites the first hit; no source
+    reads that.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     own_gold: Mapping[str, tuple[str, ...]]
     own_trace: Mapping[str, tuple[str, ...]]
     strip_citations: bool = False
+    cites_in_text: bool = False
     expects_by_docs: bool = False
     sole_gold: tuple[str, ...] = ()
     sole_trace: tuple[str, ...] = ()

@@ -67,6 +67,8 @@ TRACE_SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "total_ms": ("latency_ms", "elapsed_ms"),
     "tokens": ("tokens", "total_tokens", "usage", "token_usage"),
     "cost": ("cost", "total_cost", "cost_usd"),
+    "unknown_ids": ("unknown_ids",),
+    "oversampled": ("oversampled",),
 }
 """Every name under which a trace field is read; hits may also stand under `retrieval`.
 

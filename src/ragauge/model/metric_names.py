@@ -23,6 +23,13 @@ FORMER_IDS = {
 JOINED_IDS = frozenset({"stability.lambda_→", "stability.lambda_convergent"})
 """Old ids of a metric that stood beside the one that they mean now."""
 
+_BY_DOCUMENT = {
+    "retrieval.hit": "retrieval.hit_doc",
+    "retrieval.mrr": "retrieval.mrr_doc",
+    "retrieval.recall": "retrieval.recall_doc",
+}
+"""What a metric of the evidence is called where it is taken of documents."""
+
 MAX_K = 999_999_999
 """The largest cut-off: ranks are counted in 32 bits, and no list of hits comes near it."""
 
@@ -37,6 +44,12 @@ def current_id(metric_id: str) -> str:
     """The id of today for one that may be old, with its cut-off if it has one."""
     base, at, cut = metric_id.partition("@")
     return f"{FORMER_IDS.get(base, base)}{at}{cut}"
+
+
+def by_document(metric_id: str) -> str | None:
+    """The id of the same metric over documents, with its cut-off; None where there is none."""
+    base, at, cut = metric_id.partition("@")
+    return f"{_BY_DOCUMENT[base]}{at}{cut}" if base in _BY_DOCUMENT else None
 
 
 def labelled_id(name: str) -> str:

@@ -9,7 +9,14 @@ from ragauge.codes import ExitCode
 from ragauge.metrics.metric import Metric
 from ragauge.model.labels import GOOD, LABELS
 from ragauge.model.metric_names import metric_label
-from ragauge.model.scores import MetricResult, QuestionList, Scores, SliceResult, StageDelta
+from ragauge.model.scores import (
+    PLACE_UNKNOWN,
+    MetricResult,
+    QuestionList,
+    Scores,
+    SliceResult,
+    StageDelta,
+)
 from ragauge.model.verdict import DamagedQuestion, GateResult, Verdict
 from ragauge.stats.intervals import Interval
 from ragauge.text import plain
@@ -57,6 +64,14 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value + 0.0:.4f}"  # the sum turns -0.0 into 0.0
 
 
+def metric_number(result: MetricResult | None) -> str:
+    """The value of a metric, or its least and its greatest one; a dash for neither."""
+    if result is None or result.band is None:
+        return number(None if result is None else result.value)
+    low, high = result.band
+    return f"{number(low)} … {number(high)}"
+
+
 def interval(bounds: Interval | None) -> str:
     """A 95 % interval, which may be open on one side."""
     low, high = bounds or (None, None)
@@ -67,8 +82,18 @@ def interval(bounds: Interval | None) -> str:
     return "-" if high is None else f"{high:.4f} or less"
 
 
+_PLACE_NOTE = "place unknown"
+
+
+def metric_interval(result: MetricResult) -> str:
+    """The 95 % interval of a metric, or that there is none as its evidence may stand anywhere."""
+    return _PLACE_NOTE if result.reason == PLACE_UNKNOWN else interval(result.interval)
+
+
 def metric_note(result: MetricResult) -> str:
     """Why a value is undefined, or what was excluded from it."""
+    if result.reason == PLACE_UNKNOWN:
+        return "; ".join(filter(None, (result.note, result.left_out)))
     if result.value is None:
         default = "" if result.default is None else f"; the source prints {result.default:g}"
         return f"0/0: {result.left_out or result.reason}{default}"
@@ -374,7 +399,10 @@ def listed_metrics(scores: Scores, verdict: Verdict) -> dict[str, MetricResult]:
     return {
         name: result
         for name, result in scores.metrics.items()
-        if result.value is not None or result.default is not None or name in gated
+        if result.value is not None
+        or result.band is not None
+        or result.default is not None
+        or name in gated
     }
 
 
@@ -386,7 +414,11 @@ def undefined_metric_lines(scores: Scores, verdict: Verdict) -> list[str]:
         if name not in in_table:
             labels = by_reason.setdefault(result.reason or "", {})
             labels[metric_label(name.partition("@")[0])] = None  # all cut-offs once
-    return [f"0/0 ({reason}): {', '.join(labels)}" for reason, labels in sorted(by_reason.items())]
+    lines = []
+    for reason, labels in sorted(by_reason.items()):
+        why = _PLACE_NOTE if reason == PLACE_UNKNOWN else f"0/0 ({reason})"
+        lines.append(f"{why}: {', '.join(labels)}")
+    return lines
 
 
 def count_lines(scores: Scores) -> list[str]:
@@ -438,6 +470,7 @@ def slice_metrics(scores: Scores, verdict: Verdict) -> list[str]:
     valued = [
         name
         for name in dict.fromkeys([*gated, *_USUAL_IN_SLICES, *rest])
-        if name in scores.metrics and scores.metrics[name].value is not None
+        if name in scores.metrics
+        and (scores.metrics[name].value is not None or scores.metrics[name].band is not None)
     ]
     return valued[:SLICE_COLUMNS]

@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ragauge.codes import CODES, ExitCode
@@ -31,6 +32,15 @@ class ErroredValue(Struct, frozen=True):
     interval: Interval | None = None
 
 
+class BandEnd(Struct, frozen=True, kw_only=True):
+    """A metric at one end of what places leave open, as far as it differs from the other end."""
+
+    value: float
+    interval: Interval | None = None
+    detectable: float | None = None
+    errored: tuple[ErroredValue, ErroredValue] | None = None
+
+
 class MetricResult(Struct, frozen=True, kw_only=True):
     """One reported number with all that is needed to read it.
 
@@ -39,7 +49,8 @@ class MetricResult(Struct, frozen=True, kw_only=True):
     `detectable` is the smallest change to the worse that four runs of five would show. `note` is
     what a reader of the value must know. `errored` is the metric with the traces that have an error
     at their worst, and at their best; None where there are none, or it counts them itself. `band`
-    has its ends where it depends on places that gold does not say.
+    has its least and its greatest value where it depends on places that gold does not say, and
+    `ends` all that is known of it at these two.
     """
 
     value: float | None
@@ -56,6 +67,27 @@ class MetricResult(Struct, frozen=True, kw_only=True):
     note: str | None = None
     errored: tuple[ErroredValue, ErroredValue] | None = None
     band: tuple[float, float] | None = None
+    ends: tuple[BandEnd, BandEnd] | None = None
+
+    @property
+    def at_ends(self) -> tuple[MetricResult, MetricResult] | None:
+        """The number where it is least and where it is greatest; None where it is one number."""
+        if self.ends is None:
+            return None
+        low, high = (
+            replace(
+                self,
+                value=end.value,
+                interval=end.interval,
+                detectable=end.detectable,
+                errored=end.errored,
+                reason=None,
+                band=None,
+                ends=None,
+            )
+            for end in self.ends
+        )
+        return low, high
 
     @property
     def left_out(self) -> str:
@@ -170,6 +202,21 @@ class SliceResult(Struct, frozen=True, kw_only=True):
         return self.metrics[metric].value if metric in self.metrics else None
 
 
+class QuestionEnds(Struct, frozen=True, kw_only=True):
+    """Values of questions that depend on where in a chunk the evidence stands.
+
+    low, high    the least and the greatest value, as (metrics, questions)
+    questions    those whose values depend on places
+    best, worst  the ranks of all that is expected, where it is found best and where worst
+    """
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    questions: NDArray[np.int64]
+    best: UnitRanks | None = None
+    worst: UnitRanks | None = None
+
+
 class PerQuestion(Struct, frozen=True, kw_only=True):
     """The value of each metric for each question, nan where it has none, as (metrics, questions).
 
@@ -178,6 +225,7 @@ class PerQuestion(Struct, frozen=True, kw_only=True):
     `reciprocals`, the reciprocal ranks of the first evidence without a cut-off; nan where nothing
     is expected. `units` are the ranks of all that is expected: by them a question is compared,
     whatever was measured. `slices` has for each dimension the places of the questions in each part.
+    `ends` are there where values depend on places that gold does not say: they are nan then.
     """
 
     metrics: tuple[str, ...]
@@ -188,11 +236,21 @@ class PerQuestion(Struct, frozen=True, kw_only=True):
     reciprocals: NDArray[np.float64] | None = None
     units: UnitRanks | None = None
     slices: Mapping[str, Mapping[str, NDArray[np.integer[Any]]]] = {}
+    ends: QuestionEnds | None = None
 
     def of(self, metric: str) -> NDArray[np.float64]:
         """The values of one metric."""
         values: NDArray[np.float64] = self.values[self.metrics.index(metric)]
         return values
+
+    def open_count(self, metric: str, part: str | None = None) -> int:
+        """How many questions have a value that depends on the place; of those in a slice."""
+        if self.ends is None or metric not in self.metrics:
+            return 0
+        row = self.metrics.index(metric)
+        is_open = self.ends.low[row] < self.ends.high[row]
+        inside = None if part is None else self.in_slice(part)
+        return int(np.count_nonzero(is_open if inside is None else is_open & inside))
 
     def in_slice(self, part: str) -> NDArray[np.bool_] | None:
         """Which questions are in a part such as `type=table`; None where that is not known."""
@@ -251,6 +309,8 @@ class PlaceEnds(Struct, frozen=True, kw_only=True):
     unknown     metrics of which nothing can be said, as they depend on more than ranks
     open        by metric, the questions whose difference depends on the place
     estimates   by metric, its difference as a random sample of pinned questions has it
+    by_document the scores of the run by the documents of its evidence, where no more is known of it
+    movable     metrics of which that alone is why they are open
     """
 
     low: Scores
@@ -258,6 +318,8 @@ class PlaceEnds(Struct, frozen=True, kw_only=True):
     unknown: frozenset[str]
     open: dict[str, int]
     estimates: dict[str, SampledEstimate] = {}
+    by_document: Scores | None = None
+    movable: frozenset[str] = frozenset()
 
 
 class Scores(Struct, frozen=True, kw_only=True):

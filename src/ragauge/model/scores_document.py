@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -19,10 +19,13 @@ from ragauge.model.metric_names import current_id
 from ragauge.model.options import Options
 from ragauge.model.placement import Placing
 from ragauge.model.scores import (
+    PLACE_UNKNOWN,
     SCHEMA,
+    BandEnd,
     ErroredValue,
     MetricResult,
     PerQuestion,
+    QuestionEnds,
     QuestionList,
     QuestionResult,
     Scores,
@@ -81,7 +84,7 @@ def to_document(
         "errored": tally.errored,
         "skipped": tally.gold_skipped + tally.trace_skipped,
         "counts": msgspec.to_builtins(tally),
-        "metrics": {name: _metric(result) for name, result in scores.metrics.items()},
+        "metrics": metrics_document(scores),
         "slices": _slices(scores, _raw if raw_slices else None),
         "refusal_rules": scores.refusal_rules,
         "refusal_table": scores.confusion,
@@ -110,6 +113,11 @@ def to_document(
     if full:
         document["questions"] = _questions(scores)
     return document
+
+
+def metrics_document(scores: Scores) -> dict[str, Any]:
+    """The metrics of scores, as their document has them."""
+    return {name: _metric(result) for name, result in scores.metrics.items()}
 
 
 def _stage(delta: StageDelta) -> dict[str, Any]:
@@ -143,7 +151,7 @@ def _slice(part: SliceResult) -> dict[str, Any]:
     metrics = {
         name: _slice_metric(result)
         for name, result in part.metrics.items()
-        if result.value is not None
+        if result.value is not None or result.band is not None
     }
     return {"n": part.n, "metrics": metrics}
 
@@ -159,7 +167,7 @@ def _slice_metric(result: MetricResult) -> dict[str, Any]:
         entry["detectable"] = rounded(result.detectable)
     if result.errored is not None:
         entry["errored"] = msgspec.to_builtins(result.errored)
-    return entry
+    return {**entry, **_band(result)}
 
 
 def _raw(part: object) -> msgspec.Raw:
@@ -197,7 +205,30 @@ def _questions(scores: Scores) -> list[dict[str, Any]]:
                     entry["slices"] = parts
             for entry, unit_fields in zip(entries, _unit_fields(values.units), strict=True):
                 entry.update(unit_fields)
+        if values.ends is not None:
+            _add_ends(entries, values, values.ends)
     return entries
+
+
+def _add_ends(entries: list[dict[str, Any]], values: PerQuestion, ends: QuestionEnds) -> None:
+    """Add the ends of values that depend on places, and the best and the worst ranks."""
+    sides = [None if units is None else units.findings() for units in (ends.best, ends.worst)]
+    for question in ends.questions.tolist():
+        entry = entries[question]
+        entry["bands"] = {
+            name: [low, high]
+            for name, low, high in zip(
+                values.metrics,
+                ends.low[:, question].tolist(),
+                ends.high[:, question].tolist(),
+                strict=True,
+            )
+            if low < high
+        }
+        for name, findings in zip(("best", "worst"), sides, strict=True):
+            if findings is not None and "units" in entry:
+                for unit, ranks in zip(entry["units"], findings[question].ranks, strict=True):
+                    unit[name] = ranks
 
 
 def _parts_by_question(values: PerQuestion) -> list[dict[str, list[str]]]:
@@ -273,6 +304,16 @@ def _metric(result: MetricResult) -> dict[str, Any]:
         entry["default"] = result.default
     else:
         entry["unrounded"] = _unrounded(result)
+    return {**entry, **_band(result)}
+
+
+def _band(result: MetricResult) -> dict[str, Any]:
+    """The least and the greatest value of a metric that depends on the place of the evidence."""
+    if result.band is None:
+        return {}
+    entry: dict[str, Any] = {"band": rounded_pair(result.band)}
+    if result.ends is not None:
+        entry["ends"] = msgspec.to_builtins(result.ends)
     return entry
 
 
@@ -351,9 +392,9 @@ class _Metric(MetricResult, frozen=True, kw_only=True):
                 interval = (others[0], others[1])
                 detectable = others[2] if len(others) > 2 else None
         fields = {name: getattr(self, name) for name in MetricResult.__struct_fields__}
-        return MetricResult(
-            **{**fields, "value": value, "interval": interval, "detectable": detectable}
-        )
+        band = self.band if self.ends is None else (self.ends[0].value, self.ends[1].value)
+        numbers = {"value": value, "interval": interval, "detectable": detectable, "band": band}
+        return MetricResult(**{**fields, **numbers})
 
 
 class _Slice(msgspec.Struct):
@@ -363,6 +404,8 @@ class _Slice(msgspec.Struct):
     unrounded: list[float | None] = []
     detectable: float | None = None
     errored: tuple[ErroredValue, ErroredValue] | None = None
+    band: tuple[float, float] | None = None
+    ends: tuple[BandEnd, BandEnd] | None = None
 
 
 class _SavedSlice(msgspec.Struct):
@@ -374,6 +417,7 @@ class _SavedSlice(msgspec.Struct):
         results = {}
         for name, saved in self.metrics.items():
             whole = metrics[name]
+            why = "too-few" if saved.ends is None else PLACE_UNKNOWN
             results[name] = _Metric(
                 value=saved.value,
                 n=saved.n,
@@ -382,10 +426,12 @@ class _SavedSlice(msgspec.Struct):
                 interval=saved.interval,
                 version=whole.version,
                 better=whole.better,
-                reason=None if saved.value is not None else "too-few",
+                reason=None if saved.value is not None else why,
                 detectable=saved.detectable,
                 unrounded=saved.unrounded,
                 errored=saved.errored,
+                band=saved.band,
+                ends=saved.ends,
             ).result()
         return SliceResult(n=self.n, metrics=results)
 
@@ -394,13 +440,16 @@ class _SavedUnit(msgspec.Struct):
     name: str | None
     ranks: tuple[int, ...]
     slots: tuple[int, ...] = ()
+    best: tuple[int, ...] | None = None
+    worst: tuple[int, ...] | None = None
 
     def is_valid(self, slots: int) -> bool:
         """Whether it can be what a question with so many slots found."""
+        at_ends = [ranks for ranks in (self.ranks, self.best, self.worst) if ranks is not None]
         return (
-            len(self.ranks) <= slots
+            all(len(ranks) <= slots for ranks in at_ends)
             and len(self.slots) in (0, len(self.ranks))
-            and all(rank > 0 for rank in self.ranks)
+            and all(rank > 0 for ranks in at_ends for rank in ranks)
             and all(0 <= slot < slots for slot in self.slots)
         )
 
@@ -414,6 +463,7 @@ class _SavedQuestion(QuestionResult, frozen=True, kw_only=True):
     slices: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     wordings: tuple[int, ...] = ()
     good: tuple[int, ...] = ()
+    bands: dict[str, tuple[float, float]] | None = None
 
 
 class _ScoresDocument(msgspec.Struct):
@@ -523,7 +573,11 @@ def _rename_metrics(document: _ScoresDocument) -> None:
         for saved_slice in slices.values():
             saved_slice.metrics = _renamed(saved_slice.metrics)
     document.questions = tuple(
-        msgspec.structs.replace(question, values=_renamed(question.values))
+        msgspec.structs.replace(
+            question,
+            values=_renamed(question.values),
+            bands=None if question.bands is None else _renamed(question.bands),
+        )
         for question in document.questions
     )
 
@@ -533,12 +587,15 @@ def _renamed(by_metric: dict[str, T]) -> dict[str, T]:
 
 
 def _per_question(document: _ScoresDocument) -> PerQuestion | None:
-    if not any(question.values for question in document.questions):
+    if not any(question.values or question.bands for question in document.questions):
         return None
     names = tuple(
         name
         for name in document.metrics
-        if any(name in question.values for question in document.questions)
+        if any(
+            name in question.values or name in (question.bands or ())
+            for question in document.questions
+        )
     )
     values = [
         [question.values.get(name, math.nan) for question in document.questions] for name in names
@@ -558,7 +615,54 @@ def _per_question(document: _ScoresDocument) -> PerQuestion | None:
         reciprocals=reciprocals,
         units=_units(document),
         slices=_slices_of_questions(document),
+        ends=_question_ends(document, names),
     )
+
+
+def _question_ends(document: _ScoresDocument, names: Sequence[str]) -> QuestionEnds | None:
+    """The ends of values that depend on places; None where no value does."""
+    questions = [
+        place for place, question in enumerate(document.questions) if question.bands is not None
+    ]
+    if not questions:
+        return None
+    low, high = (
+        np.array(
+            [
+                [
+                    (question.bands or {}).get(name, (question.values.get(name, math.nan),) * 2)[
+                        end
+                    ]
+                    for question in document.questions
+                ]
+                for name in names
+            ],
+            np.float64,
+        )
+        for end in (0, 1)
+    )
+    return QuestionEnds(
+        low=low,
+        high=high,
+        questions=np.array(questions, np.int64),
+        best=_units_at(document, "best"),
+        worst=_units_at(document, "worst"),
+    )
+
+
+def _units_at(document: _ScoresDocument, end: Literal["best", "worst"]) -> UnitRanks | None:
+    """The ranks of what is expected at one end; None where the file does not say."""
+    if _units(document) is None:
+        return None
+    findings = []
+    for question in document.questions:
+        assert question.units is not msgspec.UNSET and question.slots is not None
+        ranks = [
+            unit.ranks if getattr(unit, end) is None else getattr(unit, end)
+            for unit in question.units
+        ]
+        findings.append(UnitFindings(question.slots, tuple(ranks)))
+    return UnitRanks.of(findings)
 
 
 def _units(document: _ScoresDocument) -> UnitRanks | None:

@@ -56,7 +56,8 @@ class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `citations` is None where there is no list; `odd_citations` says that the field held something
     that is not a list, which is no citation and can never be a hit. `cited` goes beside
-    `citations`, entry by entry, where the list says more than ids.
+    `citations`, entry by entry, where the list says more than ids. `cites_in_text`: there is no
+    list, and `citations` are the hits that stand in brackets in the text.
     """
 
     claim: str | None = None
@@ -64,6 +65,7 @@ class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     citations: tuple[str, ...] | None = None
     cited: tuple[Citation, ...] = ()
     odd_citations: bool = False
+    cites_in_text: bool = False
     refused: bool | None = None
     grounded: bool | None = None
     constraints_echo: tuple[str, ...] | None = None
@@ -100,6 +102,9 @@ class Trace(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `lambda_state` is the recorded state, one of `→ ← <> ×`; `disordered` says that the ranks or
     scores of the hits disagree with the order of the list, which is the order that counts.
+    `unknown_ids` are ids of hits and citations that the corpus of a live monitor does not have;
+    None where nobody looked. `oversampled`: a live monitor kept it by a higher rate than that of
+    all traffic, as an error or a gold question, so it says nothing of shares of the traffic.
     `embedder` took the ΔS of this trace anew, from its texts; without it they are as recorded.
     """
 
@@ -115,6 +120,8 @@ class Trace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     timing: Timing | None = None
     usage: Usage | None = None
     index: dict[str, str] = {}
+    unknown_ids: tuple[str, ...] | None = None
+    oversampled: bool = False
     disordered: bool = False
     embedder: str | None = None
     extra: dict[str, Any] = {}

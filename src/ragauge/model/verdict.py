@@ -32,6 +32,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     `zone`: the threshold is where a zone of ΔS ends, in the bands of the run's embedder.
     `deprecated` is the short name that it was written with, where that one surprises. Where there
     are several baselines, `against` names the one of this gate; as the best run of `chosen_from`.
+    `moved_from` is the metric that it was written for, where it is judged by document instead.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     against: str | None = None
     chosen_from: int = 1
     zone: Zone | None = None
+    moved_from: str | None = None
 
     @property
     def sign(self) -> str:
@@ -65,7 +67,7 @@ class Gate(Struct, frozen=True, kw_only=True):
         A gate on an id that was joined with another was in force beside the gates on that one: it
         still is, so that no gate of a profile is lost to an old line of somebody's configuration.
         """
-        return self.joined_id or self.metric, self.is_drop, self.part
+        return self.joined_id or self.moved_from or self.metric, self.is_drop, self.part
 
 
 class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -77,7 +79,8 @@ class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def covers(self, gate: Gate) -> bool:
         """Whether it names the gate, or the gate's metric by its id of today or an old one."""
-        return self.gate == gate.name or current_id(self.gate) == gate.metric
+        metrics = gate.metric, gate.moved_from
+        return self.gate == gate.name or current_id(self.gate) in metrics
 
 
 class DamagedQuestion(Struct, frozen=True, kw_only=True):

@@ -168,9 +168,9 @@ def metrics(scores: Scores, verdict: Verdict, escape: Escape = escaped) -> list[
         [
             (
                 metric_name(name, escape),
-                phrases.number(result.value),
+                phrases.metric_number(result),
                 str(result.n),
-                phrases.interval(result.interval),
+                phrases.metric_interval(result),
                 escape(phrases.metric_note(result)),
             )
             for name, result in phrases.listed_metrics(scores, verdict).items()
@@ -205,7 +205,11 @@ def slice_tables(
     tables: dict[str, list[str]] = {}
     for dimension, parts in phrases.listed_slices(scores).items():
         rows = [
-            (escape(name), str(part.n), *(phrases.number(part.value(metric)) for metric in columns))
+            (
+                escape(name),
+                str(part.n),
+                *(phrases.metric_number(part.metrics.get(metric)) for metric in columns),
+            )
             for name, part in list(parts.items())[:most]
         ]
         lines = [f"## By {escape(dimension)}", ""]

@@ -19,8 +19,9 @@ from ragauge.model.verdict import Verdict
 def question_columns(scores: Scores, verdict: Verdict | None = None) -> list[TableColumn]:
     """The id of each question, its turn, label and cause where there are any, and its values.
 
-    A metric that nobody has a value of is no column. Where gates failed, the questions that made
-    them fail come first, with the gate and their share of the damage.
+    A metric that nobody has a value of is no column. One that depends on where in a chunk the
+    evidence stands has columns of its least and its greatest value. Where gates failed, the
+    questions that made them fail come first, with the gate and their share of the damage.
     """
     values = scores.per_question
     if values is None:
@@ -39,6 +40,12 @@ def question_columns(scores: Scores, verdict: Verdict | None = None) -> list[Tab
     for place, name in enumerate(values.metrics):
         if not np.isnan(values.values[place]).all():
             columns.append(TableColumn(name=name, kind="number", values=values.values[place]))
+        if values.open_count(name) and values.ends is not None:
+            ends = ("low", values.ends.low[place]), ("high", values.ends.high[place])
+            columns += [
+                TableColumn(name=f"{name} {end}", kind="number", values=of_end)
+                for end, of_end in ends
+            ]
     return _damaged_first(columns, keys, damage)
 
 
@@ -87,6 +94,8 @@ def compared_columns(comparison: Comparison) -> list[TableColumn]:
         columns.append(TableColumn(name=name, kind=kind, values=values))
     damage = phrases.damage_of(comparison.verdict)
     keys = [(query.query_id, query.turn) for query in comparison.per_query]
+    slices = ["; ".join(comparison.parts.get(key, ())) or None for key in keys]
+    columns.append(TableColumn(name="slices", kind="text", values=slices))
     columns += _damage_columns([damage.get(key) for key in keys])
     return _damaged_first(columns, keys, damage)
 
@@ -109,6 +118,7 @@ _COMPARED: tuple[
     ("certain", "text", lambda query: query.kind and ("yes" if query.certain else "no")),
     ("regression", "text", attrgetter("regression")),
     ("possible", "text", lambda query: " ".join(query.possible) or None),
+    ("doc_kind", "text", attrgetter("doc_kind")),
     ("a_rank", "whole", lambda query: _one_rank(query.a_hit_rank)),
     ("b_rank", "whole", lambda query: _one_rank(query.b_hit_rank)),
     ("a_reciprocal", "number", attrgetter("a_reciprocal")),

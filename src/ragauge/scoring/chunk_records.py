@@ -7,24 +7,28 @@ the ranks of that outcome.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
 from math import fsum, isnan, prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ragauge.metrics.batch import Batch
 from ragauge.metrics.columns import Floats, GoldColumns, Ints, Sparse, spread, starts_of
 from ragauge.metrics.metric import Selected
+from ragauge.scoring.evidence_pieces import is_effective
 from ragauge.scoring.places import (
     CITED_TABLE,
     MOST_RANKS,
     NOT_FOUND,
+    OWN_TABLE,
     PLACE_TABLE,
     POSSIBLE_TABLE,
     SIZE_TABLE,
+    TOUCH_TABLE,
     ChunkPlaces,
 )
 
@@ -47,13 +51,20 @@ Ranks = tuple[int, ...]
 
 
 class ChunkRecords:
-    """The records of one run, with the chunks of their questions."""
+    """The records of one run, with the chunks of their questions.
+
+    `sure_bytes` is how much text the places of each question have that are no chunks.
+    """
 
     def __init__(
-        self, batches: Sequence[Batch], chunks: Mapping[int, tuple[ChunkPlaces, ...]]
+        self,
+        batches: Sequence[Batch],
+        chunks: Mapping[int, tuple[ChunkPlaces, ...]],
+        sure_bytes: Mapping[int, int] | None = None,
     ) -> None:
         self._batches = batches
         self.chunks = chunks
+        self.sure_bytes = sure_bytes or {}
 
     @cached_property
     def batch(self) -> Batch:
@@ -90,6 +101,46 @@ class ChunkRecords:
         return _entries(self.batch.detail(POSSIBLE_TABLE))
 
     @cached_property
+    def by_place(self) -> dict[int, frozenset[int]]:
+        """The questions whose values depend on places, and the numbers of the chunks that do.
+
+        A chunk that nothing but itself touches is found by its id. So is one that other chunks
+        touch, if the index is cut as the gold set has it: a hit named a chunk of that document, at
+        the very place where gold has it; or of another document, and a list has all that touches.
+        An id that lies elsewhere was used again, and then no id proves anything.
+        """
+        touched: dict[tuple[int, int], float] = {}
+        question = self.batch.question
+        table = self.batch.detail(TOUCH_TABLE)
+        for at, number, value in _rows(table, question):
+            touched[at, number] = max(value, touched.get((at, number), 0))
+        anchors = {
+            (at, chunk.number): chunk for at, chunks in self.chunks.items() for chunk in chunks
+        }
+        open_chunks = [key for key, chunk in anchors.items() if is_effective(chunk.anchor)]
+        if len(open_chunks) < len(anchors) and touched:
+            own = [
+                (anchors[at, number].anchor.doc, value)
+                for at, number, value in _rows(self.batch.detail(OWN_TABLE), question)
+                if not is_effective(anchors[at, number].anchor)
+            ]
+            believed = bool(own) and all(value > 0 for _, value in own)
+            docs = {doc for doc, _ in own} if believed else set()
+            for key, value in touched.items():
+                is_listed = believed and value == 1
+                anchor = anchors[key].anchor
+                if not (is_effective(anchor) or is_listed or anchor.doc in docs):
+                    open_chunks.append(key)
+        by_place: dict[int, set[int]] = {}
+        for at, number in open_chunks:
+            by_place.setdefault(at, set()).add(number)
+        return {at: frozenset(by_place[at]) for at in sorted(by_place)}
+
+    def is_by_place(self, question: int, chunk: ChunkPlaces) -> bool:
+        """Whether a chunk is found by the place of its evidence, not by its id."""
+        return chunk.number in self.by_place.get(question, ())
+
+    @cached_property
     def cites_somewhere(self) -> frozenset[int]:
         """The questions with an answer that cites the evidence at some places, but not at all."""
         answered = self.batch.answered
@@ -107,23 +158,32 @@ class ChunkRecords:
         near = table.key < k
         if not near.any():
             return 0.0, 0.0
-        return float(np.median(table.value[near])), float(table.total(self.batch.size, k).mean())
+        records = np.unique(table.record)
+        mean = float(table.total(self.batch.size, k)[records].mean())
+        return float(np.median(table.value[near])), mean
 
     def piece_sizes(self) -> list[int]:
         """How many bytes each chunk has that gold names, where its place is known."""
         return [
             chunk.places[-1][1] - chunk.places[0][0]
-            for chunks in self.chunks.values()
-            for chunk in chunks
+            for question in self.by_place
+            for chunk in self.chunks[question]
             if chunk.places
         ]
+
+
+def _rows(table: Sparse, question: Ints) -> Iterator[tuple[int, int, float]]:
+    """The question, the key and the value of each entry."""
+    return zip(
+        question[table.record].tolist(), table.key.tolist(), table.value.tolist(), strict=True
+    )
 
 
 def _joined(batches: Sequence[Batch]) -> Batch:
     first = batches[0]
     starts = np.cumsum([0, *(batch.size for batch in batches)]).tolist()
     details = {}
-    for name in (PLACE_TABLE, POSSIBLE_TABLE, SIZE_TABLE, CITED_TABLE, *_READ):
+    for name in sorted({name for batch in batches for name in batch.details}):
         tables = [
             (start, batch.detail(name)) for start, batch in zip(starts, batches, strict=False)
         ]
@@ -136,11 +196,11 @@ def _joined(batches: Sequence[Batch]) -> Batch:
         name: np.concatenate([getattr(batch, name) for batch in batches])
         for name in (*_BY_RECORD, "ranks")
     }
-    return _rebuilt(first, details=details, **columns)
+    return rebuilt(first, details=details, **columns)
 
 
 _READ = ("negative_rank", "judged_rank")
-"""The tables that these metrics read."""
+"""The tables that metrics of ranks read."""
 
 _BY_RECORD = (
     *("question", "facts", "hit_count", "cited_count", "plain_cited_relevant"),
@@ -148,7 +208,7 @@ _BY_RECORD = (
 )
 
 
-def _rebuilt(batch: Batch, **changes: object) -> Batch:
+def rebuilt(batch: Batch, **changes: object) -> Batch:
     """A batch with other columns; nothing that was computed of the old ones is taken along."""
     fields = {name: getattr(batch, name) for name in batch.__struct_fields__}
     return Batch(**{**fields, **changes})
@@ -182,17 +242,18 @@ def piece_outcomes(
     a: ChunkRecords, b: ChunkRecords, question: int, chunks: tuple[ChunkPlaces, ChunkPlaces]
 ) -> PieceOutcomes:
     """All outcomes of a chunk, which each run has under its own number."""
-    sides = [[(record, run) for record in run.records[question]] for run in (a, b)]
     chunk_a, chunk_b = chunks
+    if not a.is_by_place(question, chunk_a) and not b.is_by_place(question, chunk_b):
+        own = _own_ranks(a, question, chunk_a), _own_ranks(b, question, chunk_b)
+        return PieceOutcomes({own: 0})
     if chunk_a.places and len(chunk_a.places) == len(chunk_b.places):
-        runs = [
-            _runs_of_chunk(run.runs.get(record, ()), chunk)
-            for chunk, side in zip(chunks, sides, strict=True)
-            for record, run in side
+        sides = [
+            [_runs_of_chunk(run, question, record, chunk) for record in run.records[question]]
+            for run, chunk in ((a, chunk_a), (b, chunk_b))
         ]
         split = len(sides[0])
         outcomes: dict[tuple[Ranks, Ranks], int] = {}
-        for number, ranks in _merged_runs(runs, len(chunk_a.places)):
+        for number, ranks in _merged_runs([*sides[0], *sides[1]], len(chunk_a.places)):
             key = ranks[:split], ranks[split:]
             outcomes[key] = outcomes.get(key, 0) + number
         return PieceOutcomes(outcomes)
@@ -202,10 +263,16 @@ def piece_outcomes(
     return PieceOutcomes(dict.fromkeys(product(possible_a, possible_b), 0))
 
 
+def _own_ranks(run: ChunkRecords, question: int, chunk: ChunkPlaces) -> Ranks:
+    """The ranks at which the records of a question find a chunk by its id."""
+    piece = run.piece(question, chunk)
+    return tuple(run.ranks[record][piece] for record in run.records[question])
+
+
 def _side_outcomes(run: ChunkRecords, question: int, chunk: ChunkPlaces) -> list[Ranks]:
     records = run.records[question]
     if chunk.places:
-        runs = [_runs_of_chunk(run.runs.get(record, ()), chunk) for record in records]
+        runs = [_runs_of_chunk(run, question, record, chunk) for record in records]
         return list(dict.fromkeys(ranks for _, ranks in _merged_runs(runs, len(chunk.places))))
     ranks_of = []
     for record in records:
@@ -223,10 +290,14 @@ def _side_outcomes(run: ChunkRecords, question: int, chunk: ChunkPlaces) -> list
     return [best] if best == worst else [best, worst]
 
 
-def _runs_of_chunk(entries: Sequence[tuple[int, int]], chunk: ChunkPlaces) -> list[tuple[int, int]]:
+def _runs_of_chunk(
+    run: ChunkRecords, question: int, record: int, chunk: ChunkPlaces
+) -> list[tuple[int, int]]:
+    """The ranks of the places of a chunk in one record; by its id where nothing else touches it."""
     first, end = chunk.first, chunk.first + len(chunk.places)
+    entries = run.runs.get(record, ())
     runs = [(key - first, rank) for key, rank in entries if first <= key < end]
-    return runs or [(0, NOT_FOUND)]
+    return runs or [(0, run.ranks[record][run.piece(question, chunk)])]
 
 
 def _merged_runs(
@@ -301,6 +372,30 @@ def question_outcomes(a: ChunkRecords, b: ChunkRecords, question: int) -> Questi
             for chunk, other in chunks
         ),
     )
+
+
+def run_outcomes(run: ChunkRecords, question: int) -> list[list[list[int]]]:
+    """All that may be true of a question in one run: the ranks of its pieces in every record.
+
+    Where there are too many outcomes, the best and the worst of each record.
+    """
+    chunks = run.chunks[question]
+    each = [
+        _side_outcomes(run, question, chunk)
+        if run.is_by_place(question, chunk)
+        else [_own_ranks(run, question, chunk)]
+        for chunk in chunks
+    ]
+    rows = [run.ranks[record] for record in run.records[question]]
+    pieces = [run.piece(question, chunk) for chunk in chunks]
+    combinations: Iterable[Sequence[Ranks]]
+    if prod(map(len, each)) > MOST_OUTCOMES:
+        combinations = [
+            [_end(outcomes, worst=worst) for outcomes in each] for worst in (False, True)
+        ]
+    else:
+        combinations = product(*each)
+    return [_with_ranks(rows, pieces, chosen) for chosen in combinations]
 
 
 def _is_unknown(one: ChunkPlaces, other: ChunkPlaces) -> bool:
@@ -394,17 +489,22 @@ def outcome_values(
     run: ChunkRecords,
     outcomes: Sequence[tuple[int, list[list[list[int]]]]],
     selected: Sequence[Selected],
-) -> dict[str, Floats]:
-    """The value of each metric for each outcome, the mean over the records of the question."""
-    values: dict[str, list[Floats]] = {metric.id: [] for metric in selected}
+    reduce: Callable[[Selected, Floats, Sequence[int]], NDArray[Any]] | None = None,
+) -> dict[str, NDArray[Any]]:
+    """The value of each metric for each outcome, the mean over the records of the question.
+
+    `reduce` makes another number of the values of stretches of records.
+    """
+    reduce = reduce or (lambda _, values, sizes: means_of(values, sizes))
+    values: dict[str, list[NDArray[Any]]] = {metric.id: [] for metric in selected}
     source: list[int] = []
     ranks: list[int] = []
     sizes: list[int] = []
 
     def measure() -> None:
-        batch = _repeated(run.batch, np.array(source, np.int64), np.array(ranks, np.int32))
+        batch = repeated(run.batch, np.array(source, np.int64), np.array(ranks, np.int32))
         for metric in selected:
-            values[metric.id].append(_means(_values(metric, batch), sizes))
+            values[metric.id].append(reduce(metric, metric_values(metric, batch), sizes))
         source.clear()
         ranks.clear()
         sizes.clear()
@@ -423,10 +523,11 @@ def outcome_values(
     return {name: np.concatenate(parts) for name, parts in values.items()}
 
 
-def _repeated(batch: Batch, source: Ints, ranks: Ints) -> Batch:
+def repeated(batch: Batch, source: Ints, ranks: Ints, tables: Sequence[str] = _READ) -> Batch:
+    """Some records of a batch, as often as they are named, with ranks of their own."""
     columns = {name: getattr(batch, name)[source] for name in _BY_RECORD}
-    details = {name: _repeated_table(batch.detail(name), source, batch.size) for name in _READ}
-    return _rebuilt(batch, details=details, ranks=ranks, **columns)
+    details = {name: _repeated_table(batch.detail(name), source, batch.size) for name in tables}
+    return rebuilt(batch, details=details, ranks=ranks, **columns)
 
 
 def _repeated_table(table: Sparse, source: Ints, size: int) -> Sparse:
@@ -440,14 +541,15 @@ def _repeated_table(table: Sparse, source: Ints, size: int) -> Sparse:
     return Sparse(record, table.key[entries], table.value[entries])
 
 
-def _values(selected: Selected, batch: Batch) -> Floats:
+def metric_values(selected: Selected, batch: Batch) -> Floats:
+    """The value of a metric for each record; nan outside its population."""
     metric = selected.metric
     assert metric.value is not None
     inside, _ = metric.over.members(batch)
     return np.where(inside, metric.value(batch, selected.k or 0).astype(np.float64), np.nan)
 
 
-def _means(values: Floats, sizes: Sequence[int]) -> Floats:
+def means_of(values: Floats, sizes: Sequence[int]) -> Floats:
     """The mean of each stretch of values that are not nan."""
     if all(size == 1 for size in sizes):
         return values

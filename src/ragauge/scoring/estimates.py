@@ -184,6 +184,13 @@ def _f1(rate: float) -> float:
     return 2 * rate / (1 + rate)
 
 
+def quantile_estimate(metric: Metric, values: Floats, groups: Ints) -> Estimate:
+    """How well a quantile over records is known; those of one group share its luck."""
+    assert metric.quantile is not None
+    several = len(np.unique(groups)) < len(groups)
+    return _quantile_estimate(metric.quantile, values, groups if several else None)
+
+
 def _quantile_estimate(name: Quantile, values: Floats, groups: Ints | None) -> Estimate:
     interval = quantile_interval(values, SHARES[name], groups)
     reason = _open_bound(name, len(values), interval)

@@ -165,8 +165,16 @@ def is_effective(place: Anchor, head: str = EFFECTIVE_PREFIX) -> bool:
 
 
 def is_somewhere(anchor: Anchor) -> bool:
-    """Whether an effective place is a chunk, in which the evidence may stand anywhere."""
-    return anchor.grain == "chunk" and is_effective(anchor)
+    """Whether an anchor is a chunk of known extent, in which the evidence may stand anywhere.
+
+    In a comparison it may be one of which no more is known than its document, or not even that. A
+    quote with an id is the evidence itself unless the gold set says otherwise.
+    """
+    if is_effective(anchor):
+        return anchor.grain == "chunk"
+    if anchor.spans:
+        return anchor.is_chunk
+    return anchor.grain == "chunk" and anchor.quote is not None
 
 
 def _placed(member: str | Anchor, chunks: Chunks, anchor_of: Mapping[str, Anchor]) -> str | Anchor:
@@ -176,7 +184,9 @@ def _placed(member: str | Anchor, chunks: Chunks, anchor_of: Mapping[str, Anchor
         return anchor_of[member]
     if member in chunks and chunks[member].spans:
         chunk = chunks[member]
-        return Anchor(doc=chunk.doc, spans=chunk.spans, id=member, section=chunk.section)
+        return Anchor(
+            doc=chunk.doc, spans=chunk.spans, id=member, section=chunk.section, grain="chunk"
+        )
     return member
 
 

@@ -140,6 +140,30 @@ def gold_table(
     return builder.table(read=len(items))
 
 
+def slice_keys(
+    items: Sequence[GoldItem],
+    profile: Profile,
+    options: Options,
+    *,
+    name: str,
+    chunks: Mapping[str, Chunk] | None = None,
+) -> dict[str, dict[str, list[tuple[str, int | None]]]]:
+    """The slices of a gold set alone: the ids and turns of who is in each part of a dimension."""
+    slices: dict[str, dict[str, list[tuple[str, int | None]]]] = {}
+    chunks = chunks or {}
+    for item in unique_items(items, profile, name):
+        pieces = pieces_of(item, chunks, options)
+        for dimension, names in _parts(item, pieces, chunks):
+            for part in dict.fromkeys(names):
+                members = slices.setdefault(dimension, {}).setdefault(part, [])
+                members.append((item.qid, item.turn))
+    return {
+        dimension: dict(sorted(slices[dimension].items()))
+        for dimension in SLICES
+        if dimension in slices
+    }
+
+
 _AT_ONCE = 1024
 _SORTED_WIDTH = 64  # bytes of an id up to which ids are sorted as a column of equal widths
 

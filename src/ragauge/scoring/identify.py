@@ -136,7 +136,7 @@ class EvidenceIdentifier:
             for rank, (hit, place) in enumerate(
                 zip(hits, self.places(wanted, hits), strict=True), 1
             )
-            if hit.id in wanted.ids or (place is not None and is_evidence(wanted, place))
+            if is_gold(wanted, hit.id, place)
         )
 
     def marks(self, wanted: WantedEvidence, name: str, place: EvidencePlace | None) -> Marks:
@@ -147,7 +147,7 @@ class EvidenceIdentifier:
         negative = details is not None and (
             name in details.negatives if place is None else is_negative(place, details)
         )
-        if name in wanted.ids or (place is not None and is_evidence(wanted, place)):
+        if is_gold(wanted, name, place):
             return ("gold", "negative") if negative else _GOLD
         if place is not None and wanted.docs and not wanted.docs.isdisjoint(place.stated):
             return ("document", "negative") if negative else _DOCUMENT
@@ -215,6 +215,24 @@ class EvidenceIdentifier:
         if not facts:
             return None
         return ", ".join(name for name, rule in RULES.items() if facts & rule)
+
+
+def is_gold(wanted: WantedEvidence, name: str, place: EvidencePlace | None) -> bool:
+    """Whether a hit or citation is evidence: by its place, or by its id where that says no other.
+
+    An id that was given to another part of the document, as by another chunker, proves nothing.
+    """
+    if place is not None and is_evidence(wanted, place):
+        return True
+    if name not in wanted.ids:
+        return False
+    named = [anchor for anchor in wanted.anchors if anchor.id == name and anchor.spans]
+    return (
+        not named
+        or place is None
+        or not place.spans
+        or not any(anchor.doc in place.docs for anchor in named)
+    )
 
 
 def is_evidence(wanted: WantedEvidence, place: EvidencePlace) -> bool:

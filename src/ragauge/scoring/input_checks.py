@@ -109,6 +109,19 @@ def uncited_caution(totals: Totals, metrics: Mapping[str, MetricResult]) -> list
     ]
 
 
+def cited_in_text_caution(totals: Totals) -> list[str]:
+    """That citations were read which no row lists: brackets may mean something else."""
+    if not totals.citing_in_text:
+        return []
+    count, answers = totals.citations_in_text, totals.citing_in_text
+    citations = f"{count:,} citation{'' if count == 1 else 's'}"
+    return [
+        f"read {citations} written in the text of {answers:,} answer{'' if answers == 1 else 's'}, "
+        "as numbers (`[1]` is the first hit) or ids of hits; a list of `citations` in a row comes "
+        "before them"
+    ]
+
+
 def citation_names_caution(metrics: Mapping[str, MetricResult]) -> list[str]:
     """That whatever answers cite was not retrieved and is not evidence: are they other names?"""
     in_context = metrics.get("citation.in_context")

@@ -331,7 +331,9 @@ def batch_of(
     if rules.absent == "empty-answer":
         facts = (facts & ~int(Fact.ERRORED | Fact.MISSING)) | int(Fact.ANSWER)
     elif with_error.any():
-        facts = np.where(with_error, int(Fact.ERRORED), facts).astype(np.int32)
+        # Of a trace with an error nothing else counts, but for the rule that it was kept by.
+        failed = int(Fact.ERRORED) | (facts & int(Fact.OVERSAMPLED))
+        facts = np.where(with_error, failed, facts).astype(np.int32)
         hits, cited = np.where(with_error, 0, hits), np.where(with_error, 0, cited)
         ranks = np.where(np.repeat(with_error, gold.piece_count[records.question]), -1, ranks)
     return Batch(

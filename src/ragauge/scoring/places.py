@@ -15,7 +15,7 @@ from ragauge.model.gold import Anchor
 from ragauge.quotes import border, normalised
 from ragauge.scoring.evidence_pieces import EFFECTIVE_PREFIX, GoldDetails, is_somewhere
 from ragauge.scoring.evidence_places import RankedPlace, refuse_mixed
-from ragauge.spans import Merged, merged, of_unit
+from ragauge.spans import Merged, merged, of_unit, size
 
 LEAST_EVIDENCE = 40
 """Bytes of the shortest evidence. Of 20, 40, 80 and 160, measured against true spans, it was the
@@ -162,6 +162,27 @@ SIZE_TABLE = "hit_bytes"
 CITED_TABLE = "cites_somewhere"
 """The table of records that cite evidence at some places of a chunk, and not at others."""
 
+OWN_TABLE = "own_chunk"
+"""The table of chunks that a hit names by their ids: 1 where it lies at their place or says nothing
+of its own, -1 where it lies elsewhere."""
+
+TOUCH_TABLE = "touched_chunk"
+"""The table of chunks that another hit or citation touches: 1 where a list of chunks has all of
+these with the chunk itself, else 2."""
+
+HITS_TABLE = "touching_hits"
+"""The table of records with a hit that touches a chunk; all its covers are in the next ones."""
+
+COVER_TABLES = ("cover_start", "cover_end", "cover_size")
+"""What hits cover of touched chunks, by chunk and rank: from where to where, and their sizes."""
+
+CITED_COVER_TABLES = ("cited_start", "cited_end", "cited_size")
+"""The same of citations, by their numbers among those of the answer."""
+
+ACCURATE_TABLE = "accurate_chunk"
+"""The table of touched chunks that a citation agrees with: 1 wherever the evidence stands, else 0
+where it may."""
+
 MOST_RANKS = 1 << 16
 ANYWHERE = "\0anywhere"
 """The document of a chunk of which nothing is known: any hit may hold its evidence."""
@@ -217,19 +238,83 @@ def place_runs(
     single: bool = False,
 ) -> list[tuple[int, int]]:
     """The ranks of the places of a chunk, as runs; `first` has the first rank of each id."""
-    anchor = chunk.anchor
-    covers: list[tuple[int, Merged]] = []
-    if chunk.text is not None:
-        for rank, hit in hits:
-            if first.get(hit.id, rank) == rank and hit.may_quote(anchor.doc):
-                covers.append((rank, shared_text(chunk.text, hit.text)))
-    else:
-        unit = anchor.spans[0].unit
-        for rank, hit in hits:
-            if hit.spans and anchor.doc in hit.docs:
-                refuse_mixed(hit, unit)
-                covers.append((rank, of_unit(hit.spans, unit)))
+    covers = [(cover.rank, cover.spans) for cover in chunk_covers(chunk, hits, first)]
     return runs_of(ranks_of_places(chunk.places, covers, single=single))
+
+
+class ChunkCover(NamedTuple):
+    """What a hit covers of the document of a chunk, or of its text; `size` is that of the hit."""
+
+    rank: int
+    id: str
+    spans: Merged
+    size: int
+
+
+def chunk_covers(
+    chunk: ChunkPlaces, hits: Sequence[RankedPlace], first: Mapping[str, int]
+) -> list[ChunkCover]:
+    """What hits cover of a chunk with places, in the order of their ranks.
+
+    A hit with its own id covers all of it, unless it says of itself that it lies elsewhere.
+    """
+    anchor = chunk.anchor
+    covers: list[ChunkCover] = []
+    if chunk.text is not None:
+        whole = [(0, _bytes(chunk.text, len(chunk.text)))]
+        for rank, hit in hits:
+            if first.get(hit.id, rank) != rank:
+                continue
+            if hit.id == anchor.id and not hit.text:
+                covers.append(ChunkCover(rank, hit.id, whole, whole[0][1]))
+            elif hit.may_quote(anchor.doc):
+                shared = shared_text(chunk.text, hit.text)
+                if shared:
+                    covers.append(ChunkCover(rank, hit.id, shared, _bytes(hit.text, len(hit.text))))
+        return covers
+    unit = anchor.spans[0].unit
+    for rank, hit in hits:
+        if hit.spans and anchor.doc in hit.docs:
+            refuse_mixed(hit, unit)
+            spans = of_unit(hit.spans, unit)
+            covers.append(ChunkCover(rank, hit.id, spans, size(spans)))
+        elif hit.id == anchor.id and not hit.spans:
+            piece = of_unit(anchor.spans, unit)
+            covers.append(ChunkCover(rank, hit.id, piece, size(piece)))
+    return covers
+
+
+def own_chunk(
+    chunk: ChunkPlaces, hits: Sequence[RankedPlace], first: Mapping[str, int]
+) -> int | None:
+    """Whether a hit is the chunk by its id: 1, or -1 if it lies elsewhere; None where none is."""
+    rank = None if chunk.anchor.id is None else first.get(chunk.anchor.id)
+    if rank is None:
+        return None
+    hit = next((hit for at, hit in hits if at == rank), None)
+    if hit is None or not hit.spans or not chunk.anchor.spans:
+        return 1
+    unit = chunk.anchor.spans[0].unit
+    same = of_unit(hit.spans, unit) == of_unit(chunk.anchor.spans, unit)
+    return 1 if same and chunk.anchor.doc in hit.docs else -1
+
+
+def is_whole(chunk: ChunkPlaces, cover: ChunkCover) -> bool:
+    """Whether a hit is the very chunk, under whatever name."""
+    if chunk.text is not None:
+        length = _bytes(chunk.text, len(chunk.text))
+        return cover.size == length and cover.spans == [(0, length)]
+    piece = of_unit(chunk.anchor.spans, chunk.anchor.spans[0].unit)
+    return cover.size == size(piece) and cover.spans == piece
+
+
+def touching(chunk: ChunkPlaces, covers: Sequence[ChunkCover]) -> list[ChunkCover]:
+    """The covers that have something in common with a chunk, cut to it."""
+    if chunk.text is not None:
+        return [cover for cover in covers if cover.spans]
+    piece = of_unit(chunk.anchor.spans, chunk.anchor.spans[0].unit)
+    cut = (cover._replace(spans=_shared(cover.spans, piece)) for cover in covers)
+    return [cover for cover in cut if cover.spans]
 
 
 def possible_ranks(

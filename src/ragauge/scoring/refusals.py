@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 from importlib import import_module
 from itertools import accumulate
 from typing import Literal
@@ -139,13 +140,19 @@ def language_patterns(languages: tuple[str, ...]) -> tuple[LanguagePatterns, ...
     return tuple(import_module(f"{package}.{name}").PATTERNS for name in languages)
 
 
+_MOST_SEEN = 65_536
+_SEEN: dict[tuple[str, ...], dict[bytes, bool]] = {}
+"""By languages, which texts decline."""
+
+
 class NaturalRefusals:
     """Finds the answers that decline as a whole, in some languages."""
 
     def __init__(self, languages: Iterable[str]) -> None:
-        self.languages = language_patterns(tuple(languages))
+        languages = tuple(languages)
+        self.languages = language_patterns(languages)
+        self._seen = _SEEN.setdefault(languages, {})
         self._stems = tuple(dict.fromkeys(s for one in self.languages for s in one.stems))
-        self._cached = lru_cache(maxsize=1024)(self._declines)
 
     def find(self, texts: Sequence[str]) -> bytes:
         """1 for each text that declines as a whole; texts are in lower case."""
@@ -157,8 +164,15 @@ class NaturalRefusals:
 
     def declines(self, text: str) -> bool:
         """Whether a text in lower case declines as a whole."""
-        # The same few sentences come again and again; long texts do not.
-        return self._cached(text) if len(text) <= 200 else self._declines(text)
+        # The same few sentences come again and again, and a live monitor reads the same answers for
+        # several windows: what was found is remembered by a hash, whatever the length.
+        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        found = self._seen.get(key)
+        if found is None:
+            if len(self._seen) >= _MOST_SEEN:
+                self._seen.clear()
+            found = self._seen[key] = self._declines(text)
+        return found
 
     def _declines(self, text: str) -> bool:
         return any(declines_as_a_whole(text, language) for language in self.languages)
@@ -193,15 +207,20 @@ def declines_as_a_whole(text: str, language: LanguagePatterns) -> bool:
 
 def _plain(text: str, language: LanguagePatterns) -> str:
     """An answer without markup, quotes and citations."""
-    listed = citation_list(text)
-    if listed is not None:
+    # Characters are looked for before patterns that need one of them: most answers have none.
+    if "[" in text and (listed := citation_list(text)) is not None:
         text = text[: listed.start] + text[listed.end :]
     if len(text) > _MOST:
         text = f"{text[: _MOST // 2]}\n{text[-_MOST // 2 :]}"
     if not text.isascii():
         text = text.translate(_QUOTES)
-    text = _MARKUP.sub("", text)
-    text = _LABEL.sub("", _BLANKS.sub(" ", text).strip())
+    if _has_any(text, "[*_`#\\"):
+        text = _MARKUP.sub("", text)
+    if "  " in text or _has_any(text, "\t\r\f\v\u00a0\u202f"):
+        text = _BLANKS.sub(" ", text)
+    text = text.strip()
+    if ":" in text:
+        text = _LABEL.sub("", text)
     # Refusals that are quoted are no refusals of this answer, unless they are all of it.
     if '"' in text and not _QUOTED.fullmatch(text):
         text = _QUOTED.sub("it", text)
@@ -212,11 +231,14 @@ def _plain(text: str, language: LanguagePatterns) -> str:
 
 def clauses(plain: str, language: LanguagePatterns) -> list[Clause]:
     """The clauses of an answer, each with what it does; none where no clause declines."""
-    texts = _clause_texts(plain, language)
-    # Most answers with a stem in them are no refusals: this is all that is asked of them.
-    declining = [_declines(text, language) for text in texts]
-    if not any(declining):
+    sentences = _SENTENCE.split(plain)
+    # Most answers with a stem in them are no refusals: this is all that is asked of them, and of
+    # their sentences that have one.
+    stemmed = [sentence for sentence in sentences if _has_stem(sentence, language)]
+    if not any(_declines(text, language) for text in _clause_texts(stemmed, language)):
         return []
+    texts = _clause_texts(sentences, language)
+    declining = [_declines(text, language) for text in texts]
     parts: list[Clause] = []
     declined = False
     for text, kind in zip(texts, declining, strict=True):
@@ -228,9 +250,9 @@ def clauses(plain: str, language: LanguagePatterns) -> list[Clause]:
     return parts
 
 
-def _clause_texts(plain: str, language: LanguagePatterns) -> list[str]:
+def _clause_texts(sentences: Iterable[str], language: LanguagePatterns) -> list[str]:
     texts: list[str] = []
-    for whole in _SENTENCE.split(plain):
+    for whole in sentences:
         sentence = language.concedes.sub("", whole, 1)
         before = 0
         cuts = [match.start() for match in language.splits.finditer(sentence)]
@@ -251,6 +273,13 @@ def _declines(text: str, language: LanguagePatterns) -> ClauseKind | None:
     match = language.lacks.search(text)
     lacks = match is not None and not language.unless.search(text, 0, match.end())
     return "lacks" if lacks else None
+
+
+def _has_any(text: str, characters: str) -> bool:
+    for character in characters:  # noqa: SIM110  (as below)
+        if character in text:
+            return True
+    return False
 
 
 def _has_stem(text: str, language: LanguagePatterns) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from msgspec.structs import replace
@@ -20,16 +20,28 @@ from ragauge.model.options import Options
 from ragauge.model.payloads import gold_hash, item_hash
 from ragauge.model.profile import Profile
 from ragauge.model.scores import (
+    PLACE_UNKNOWN,
+    BandEnd,
     MetricResult,
     PerQuestion,
+    QuestionEnds,
     QuestionList,
     QuestionResult,
     RowResult,
     Scores,
+    SliceResult,
 )
+from ragauge.model.unit_ranks import UnitRanks
+from ragauge.scoring.chunk_ends import BY_SLOTS, RunEnds, questions_at
 from ragauge.scoring.estimates import Estimate
 from ragauge.scoring.gold_table import GoldTable, unique_items
-from ragauge.scoring.summary import QuestionSums, errored_values
+from ragauge.scoring.summary import (
+    Places,
+    QuestionSums,
+    Sums,
+    errored_values,
+    slice_results,
+)
 from ragauge.scoring.sums import Totals, why_empty
 from ragauge.scoring.unit_ranks import UnitCollector, unit_names
 
@@ -82,6 +94,190 @@ def metric_results(
                 default=defaults.get(chosen.metric.id),
             )
     return {chosen.id: results[chosen.id] for chosen in selected}
+
+
+def sums_at_ends(
+    measured: QuestionSums, questions: Questions, ends: RunEnds
+) -> tuple[QuestionSums, QuestionSums]:
+    """The sums of each metric where it is least and where it is greatest, question by question."""
+    at_ends: tuple[list[Sums], list[Sums]] = [], []
+    slots = [questions_at(questions, ends, high=high) for high in (False, True)]
+    for chosen, sums in zip(measured.selected, measured.sums, strict=True):
+        pair = [sums, sums]
+        if chosen.id in ends.sums:
+            pair = [sums.copy(), sums.copy()]
+            for column, end in zip(pair, ends.sums[chosen.id], strict=True):
+                column[ends.questions] = end
+        elif chosen.metric.of_question is not None and chosen.metric.id in BY_SLOTS:
+            values = [np.asarray(chosen.metric.of_question(at), np.float64) for at in slots]
+            pair = [np.minimum(*values), np.maximum(*values)]
+        for column, listed in zip(pair, at_ends, strict=True):
+            listed.append(column)
+    low, high = (replace(measured, sums=tuple(sums)) for sums in at_ends)
+    return low, high
+
+
+class RunResults:
+    """The results of a run: numbers, or their ends where they depend on where evidence stands.
+
+    `sums` are those of the run, or those of its least and of its greatest values. `extremes` gives
+    them with errors at their worst and at their best.
+    """
+
+    def __init__(
+        self,
+        selected: Sequence[Selected],
+        sums: Sequence[QuestionSums],
+        *,
+        excluded: Sequence[dict[str, int]],
+        tally: Tally,
+        defaults: Mapping[str, float],
+        intervals: bool,
+        extremes: Callable[[QuestionSums], tuple[QuestionSums, ...]],
+        ends: RunEnds | None = None,
+    ) -> None:
+        self.selected = selected
+        self.sums = sums
+        self.excluded = excluded
+        self.tally = tally
+        self.defaults = defaults
+        self.intervals = intervals
+        self.extremes = [extremes(one) for one in sums]
+        self.ends = ends
+        self.unknown = frozenset() if ends is None else self._unknown(ends)
+
+    def _unknown(self, ends: RunEnds) -> frozenset[str]:
+        """The metrics without known ends that open questions have a value of."""
+        sums = self.sums[0]
+        changing = ends.questions[
+            (ends.hitting[0] != ends.hitting[1]) | (ends.found[0] != ends.found[1])
+        ]
+        unknown = set()
+        for place, chosen in enumerate(sums.selected):
+            if chosen.metric.id not in ends.unknown:
+                continue
+            if place in sums.members:
+                inside = sums.members[place][changing]
+            else:
+                inside = sums.records[place][ends.questions] > 0
+            if inside.any():
+                unknown.add(chosen.id)
+        return frozenset(unknown)
+
+    def metrics(self) -> dict[str, MetricResult]:
+        """One result a metric."""
+        results = [
+            metric_results(
+                self.selected,
+                sums,
+                excluded=self.excluded,
+                tally=self.tally,
+                defaults=self.defaults,
+                intervals=self.intervals,
+                extremes=extremes,
+            )
+            for sums, extremes in zip(self.sums, self.extremes, strict=True)
+        ]
+        return self._between(results)
+
+    def slices(
+        self, parts: Mapping[str, Mapping[str, Places]], *, min_n: int
+    ) -> dict[str, dict[str, SliceResult]]:
+        """Each metric over each part of each dimension."""
+        results = [
+            slice_results(sums, parts, min_n=min_n, intervals=self.intervals, extremes=extremes)
+            for sums, extremes in zip(self.sums, self.extremes, strict=True)
+        ]
+        if len(results) == 1:
+            return results[0]
+        low, high = results
+        return {
+            dimension: {
+                name: replace(
+                    part,
+                    metrics=self._between([part.metrics, high[dimension][name].metrics]),
+                )
+                for name, part in names.items()
+            }
+            for dimension, names in low.items()
+        }
+
+    def _between(self, results: Sequence[dict[str, MetricResult]]) -> dict[str, MetricResult]:
+        if len(results) == 1:
+            return results[0]
+        low, high = results
+        return {
+            name: between_ends(result, high[name], known=name not in self.unknown)
+            for name, result in low.items()
+        }
+
+    def per_question(
+        self, table: GoldTable, units: UnitCollector | None, *, slices: bool
+    ) -> PerQuestion:
+        """The value of each metric for each question; none where it depends on the place."""
+        low, *others = (per_question(sums, table, units, slices=slices) for sums in self.sums)
+        if not others or self.ends is None:
+            return low
+        (high,) = others
+        for row, name in enumerate(low.metrics):
+            if name in self.unknown:
+                low.values[row, self.ends.questions] = np.nan
+                high.values[row, self.ends.questions] = np.nan
+        is_open = low.values != high.values  # true of nan too, which stays nan
+        units_at_ends = None if low.units is None else _units_at_ends(low.units, self.ends)
+        return replace(
+            low,
+            values=np.where(is_open, np.nan, low.values),
+            ends=QuestionEnds(
+                low=low.values,
+                high=high.values,
+                questions=self.ends.questions,
+                best=None if units_at_ends is None else units_at_ends[0],
+                worst=None if units_at_ends is None else units_at_ends[1],
+            ),
+        )
+
+
+def _units_at_ends(units: UnitRanks, ends: RunEnds) -> tuple[UnitRanks, UnitRanks]:
+    """The ranks of what is expected, where evidence is found best and where worst."""
+    findings = units.findings()
+    at_ends = []
+    for end in (0, 1):
+        changed = list(findings)
+        for question, pair in ends.units.items():
+            changed[question] = pair[end]._replace(slots=findings[question].slots)
+        at_ends.append(UnitRanks.of(changed))
+    return at_ends[0], at_ends[1]
+
+
+def between_ends(low: MetricResult, high: MetricResult, *, known: bool = True) -> MetricResult:
+    """A metric that lies between two ends: no single value, and no interval, unless they agree."""
+    if known and low.value == high.value:
+        return low
+    if low.value is None or high.value is None:
+        return low
+    return replace(
+        low,
+        value=None,
+        interval=None,
+        interval_reason=None,
+        detectable=None,
+        errored=None,
+        default=None,
+        reason=PLACE_UNKNOWN,
+        band=(low.value, high.value) if known else None,
+        ends=(_end(low), _end(high)) if known else None,
+    )
+
+
+def _end(result: MetricResult) -> BandEnd:
+    assert result.value is not None
+    return BandEnd(
+        value=result.value,
+        interval=result.interval,
+        detectable=result.detectable,
+        errored=result.errored,
+    )
 
 
 def _reason(n: int, excluded: dict[str, int]) -> str:
@@ -270,5 +466,12 @@ def without_metrics(scores: Scores, names: Sequence[str], *, values: bool = Fals
             per_question,
             metrics=tuple(per_question.metrics[place] for place in places),
             values=per_question.values[places],
+            ends=None
+            if per_question.ends is None
+            else replace(
+                per_question.ends,
+                low=per_question.ends.low[places],
+                high=per_question.ends.high[places],
+            ),
         )
     return replace(scores, metrics=listed, slices=slices, per_question=per_question)

@@ -26,6 +26,7 @@ from ragauge.formats.unread_fields import FieldUse, unread_notes
 from ragauge.metrics.batch import Batch
 from ragauge.metrics.columns import Bools
 from ragauge.metrics.metric import Selected, Tally
+from ragauge.model import phrases
 from ragauge.model.comparison import RANKS
 from ragauge.model.dialect import Dialect
 from ragauge.model.error_reasons import reason_code, sorted_reasons
@@ -33,25 +34,26 @@ from ragauge.model.labels import LABELS
 from ragauge.model.options import Options
 from ragauge.model.placement import Placing, placing
 from ragauge.model.profile import Profile
-from ragauge.model.scores import MetricResult, Scores
+from ragauge.model.scores import PLACE_UNKNOWN, MetricResult, Scores
 from ragauge.model.verdict import VerdictBlock
 from ragauge.scoring import input_checks, trec
+from ragauge.scoring.chunk_ends import RunEnds, run_ends
 from ragauge.scoring.chunk_records import ChunkRecords
+from ragauge.scoring.evidence_pieces import gold_bytes, is_somewhere
 from ragauge.scoring.gold_table import GoldTable
 from ragauge.scoring.join import Records, absent_records, batch_of, records_of
 from ragauge.scoring.places import chunk_places
 from ragauge.scoring.results import (
+    RunResults,
     at,
-    metric_results,
-    per_question,
     question_results,
     row_results,
     state_counts,
+    sums_at_ends,
 )
 from ragauge.scoring.row_index import NO_LABELS, RecordLabels
 from ragauge.scoring.second_pass import RereadRows, SecondPass, TraceRows
 from ragauge.scoring.slot_ledger import Ledger
-from ragauge.scoring.summary import slice_results
 from ragauge.scoring.sums import Totals
 from ragauge.scoring.tasks.asked_questions import QuestionTally
 from ragauge.scoring.tasks.job import Job, NamedHits, Partial
@@ -72,7 +74,9 @@ class ScoringPlan(Struct, frozen=True, kw_only=True):
     """What is to be measured, and by which rules.
 
     `asked_k`: somebody asked for these cut-offs. `looked_up`: ids and places are looked up in a
-    corpus apart from this. `places` is the path of an index of places.
+    corpus apart from this. `places` is the path of an index of places. `judge_places`: what depends
+    on where in a chunk the evidence stands has no single value; a comparison judges it later, of
+    both runs at once.
     """
 
     profile: Profile
@@ -91,6 +95,7 @@ class ScoringPlan(Struct, frozen=True, kw_only=True):
     places: str | None = None
     asked_k: bool = False
     looked_up: bool = False
+    judge_places: bool = True
     batch_records: int = BATCH_RECORDS
 
 
@@ -447,18 +452,25 @@ class ScoringRun:
         measured, excluded = self.totals.measured(
             questions, by_row=self.rules.unit == "row", cluster=self.table.cluster
         )
-        extremes = self.totals.extremes(measured)
         first = self.first_lines()
         placed = placing(self.placements, self.prefixes)
-        metrics = metric_results(
+        chunk_records = self._chunk_records()
+        ends = None
+        if chunk_records is not None and self.plan.judge_places:
+            least = self.plan.options.least_evidence
+            ends = run_ends(chunk_records, self.totals.selected, least=least)
+            chunk_records = None
+        results = RunResults(
             self.plan.selected,
-            measured,
+            [measured] if ends is None else sums_at_ends(measured, questions, ends),
             excluded=excluded,
             tally=tally,
             defaults=self.plan.profile.empty,
             intervals=self.plan.intervals,
-            extremes=extremes,
+            extremes=self.totals.extremes,
+            ends=ends,
         )
+        metrics = results.metrics()
         asked = self._asked()
         return Scores(
             profile=self.plan.profile.name,
@@ -475,6 +487,7 @@ class ScoringRun:
             rows=row_results(self.totals, self.table),
             warnings=(
                 *self._cautions(metrics, asked, first),
+                *(() if ends is None else _place_notes(metrics, ends)),
                 *self._notes(),
                 *(placed.sentences() if placed is not None else ()),
                 *self._findings(tally, first),
@@ -485,12 +498,8 @@ class ScoringRun:
                 for problem in [*self.gold_problems, *self._located()]
             ),
             options=self.plan.options,
-            slices=slice_results(
-                measured,
-                self.table.slices if self.plan.slices else {},
-                min_n=self.plan.options.min_n,
-                intervals=self.plan.intervals,
-                extremes=extremes,
+            slices=results.slices(
+                self.table.slices if self.plan.slices else {}, min_n=self.plan.options.min_n
             ),
             confusion=dict(self.totals.confusion),
             states=state_counts(questions),
@@ -498,23 +507,28 @@ class ScoringRun:
             cites=self.totals.cited > 0,
             errors=self._errors(),
             joined=self._joined(),
-            per_question=per_question(
-                measured, self.table, self.totals.units, slices=self.plan.slices
+            per_question=results.per_question(
+                self.table, self.totals.units, slices=self.plan.slices
             ),
             placing=placed,
-            chunk_records=self._chunk_records(),
+            chunk_records=chunk_records,
         )
 
     def _chunk_records(self) -> ChunkRecords | None:
         """The records of questions whose evidence stands somewhere in a chunk, if there are any."""
         if self.somewhere is None:
             return None
+        if not self.chunk_records:
+            return None
         least = self.plan.options.least_evidence
-        chunks = {
-            number: chunk_places(self.joined.keys.details[number], least=least)
-            for number in np.flatnonzero(self.somewhere).tolist()
-        }
-        return ChunkRecords(self.chunk_records, chunks)
+        chunks, sure_bytes = {}, {}
+        for number in np.flatnonzero(self.somewhere).tolist():
+            details = self.joined.keys.details[number]
+            chunks[number] = chunk_places(details, least=least)
+            sure_bytes[number] = gold_bytes(
+                [place for place in details.places if not is_somewhere(place)]
+            )
+        return ChunkRecords(self.chunk_records, chunks, sure_bytes)
 
     def _asked(self) -> QuestionTally:
         """How the questions of all traces compare; the lines of the first are those in ranges."""
@@ -541,6 +555,7 @@ class ScoringRun:
         uses = (self.gold_fields, self.trace_fields)
         return [
             *unread_notes(use for use in uses if use is not None),
+            *self._mapping_hint(),
             *input_checks.gold_cautions(self.table.labels, self.totals, metrics, self.rules),
             *input_checks.question_cautions(asked, lambda: self._first_foreign(first)),
             *(input_checks.cutoff_caution(self.plan.k, self.totals) if self.plan.asked_k else ()),
@@ -552,6 +567,16 @@ class ScoringRun:
                 else input_checks.uncited_caution(self.totals, metrics)
             ),
             *input_checks.citation_names_caution(metrics),
+            *input_checks.cited_in_text_caution(self.totals),
+        ]
+
+    def _mapping_hint(self) -> list[str]:
+        """How to say which field is which, where no trace met a gold item and fields are unread."""
+        if self.scored or self.trace_fields is None or not self.trace_fields.unread:
+            return []
+        return [
+            "no trace belongs to a gold item, and fields of the traces are not read: `ragauge init "
+            "GOLD TRACES` looks at both files and writes down which field is which"
         ]
 
     def _other_names(self, metrics: Mapping[str, MetricResult]) -> list[str]:
@@ -731,6 +756,21 @@ def _somewhere(table: GoldTable) -> Bools | None:
     chosen = np.zeros(len(table.qids), np.bool_)
     chosen[questions] = True
     return chosen
+
+
+def _place_notes(metrics: Mapping[str, MetricResult], ends: RunEnds) -> list[str]:
+    """What is to be said where numbers depend on the place of the evidence."""
+    if not any(result.reason == PLACE_UNKNOWN for result in metrics.values()):
+        return []
+    is_open = np.zeros(len(ends.questions), np.bool_)
+    for low, high in ends.sums.values():
+        is_open |= low != high
+    named = phrases.count(int(np.count_nonzero(is_open)), "question")
+    return [
+        f"gold names chunks, and hits are cut otherwise: {named} may be found or not, by where in "
+        "the chunk the evidence stands; values are shown from the least to the greatest "
+        "(`ragauge gold pin --narrow` says where it stands)"
+    ]
 
 
 def _again(totals: Totals) -> int:

@@ -32,7 +32,7 @@ from ragauge.scoring.slot_stability import (
     slot_order,
     to_compare,
 )
-from ragauge.scoring.sums import COMPARED, count_into
+from ragauge.scoring.sums import count_into
 from ragauge.scoring.tasks.job import Job, NamedHits
 from ragauge.scoring.tasks.reduce import RangeReducer
 from ragauge.scoring.trace_details import TraceDetails
@@ -70,14 +70,12 @@ class SecondPass:
         *,
         absent_counts: bool,
     ) -> None:
-        names = {chosen.metric.id for chosen in selected}
         self.table = table
         self.ledger = ledger
         self.by_slot = rules.keep == "slot"
         self.resolves = self._resolves(table, selected)
-        self.compares = self.by_slot and not names.isdisjoint(
-            f"stability.{name}" for name in COMPARED
-        )
+        self.compares = self.by_slot and any(chosen.metric.reads_slots for chosen in selected)
+        self.compares_claims = any(chosen.metric.reads_claims for chosen in selected)
         self.absent_counts = absent_counts
         self.counts = np.zeros(len(table.qids), np.int64)
         self.order = np.zeros(0, np.int64)
@@ -307,7 +305,7 @@ class SecondPass:
         for key in keys:
             if key in slot_of:
                 groups.setdefault(key[0], []).append(slot_of[key])
-        found_values = compare(size, groups)
+        found_values = compare(size, groups, claims_too=self.compares_claims)
         found_values["compared"] = (picked | (counts <= 1)).astype(np.float64)
         return found_values, _compared_note(counts, picked)
 

@@ -63,15 +63,20 @@ def to_compare(slots: Ints, order: Ints) -> Bools:
     return picked
 
 
-def compare(questions: int, slots: Mapping[int, Sequence[ComparedSlot]]) -> dict[str, Floats]:
-    """Compare the slots of each question that has several; nan where there is nothing to say."""
+def compare(
+    questions: int, slots: Mapping[int, Sequence[ComparedSlot]], *, claims_too: bool = True
+) -> dict[str, Floats]:
+    """Compare the slots of each question that has several; nan where there is nothing to say.
+
+    Claims take most of the time, and are only compared where a metric is on them.
+    """
     jaccard, tau, edit = (np.full(questions, np.nan) for _ in range(3))
     pairs: list[tuple[str, str]] = []
     owners: list[tuple[int, int]] = []
     for question, group in slots.items():
         jaccard[question] = _jaccard([slot.citations for slot in group])
         tau[question] = _tau([slot.hits for slot in group])
-        claims = [slot.claim for slot in group if slot.claim is not None]
+        claims = [slot.claim for slot in group if slot.claim is not None and claims_too]
         # Two empty texts have no longer length to divide by.
         mine = [pair for pair in combinations(claims, 2) if any(pair)]
         pairs += mine

@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 from ragauge.metrics.columns import Bools, Floats, Ints
 from ragauge.metrics.metric import SHARES, Selected
 from ragauge.model.scores import ErroredValue, MetricResult, SliceResult
-from ragauge.scoring.estimates import Estimate, PopulationSums, level_estimate
+from ragauge.scoring.estimates import (
+    Estimate,
+    PopulationSums,
+    level_estimate,
+    quantile_estimate,
+)
 from ragauge.stats import exact_sums
 from ragauge.stats.intervals import quantile
 
@@ -24,13 +29,43 @@ Places = NDArray[np.integer[Any]]
 """Some questions, by their places."""
 
 
+class RecordValues(Struct, frozen=True):
+    """The value of each record of a metric, and the question that it is a record of."""
+
+    question: Ints
+    value: Floats
+
+    def between(self, first: int, last: int) -> RecordValues:
+        """The same of consecutive questions, which are numbered anew."""
+        chosen = (self.question >= first) & (self.question < last)
+        return RecordValues(self.question[chosen] - first, self.value[chosen])
+
+    def only(self, questions: Places, size: int) -> RecordValues:
+        """The same of some questions of so many, which are numbered in their order."""
+        number = np.full(size, -1, np.int64)
+        number[questions] = np.arange(len(questions))
+        places = number[self.question]
+        return RecordValues(places[places >= 0], self.value[places >= 0])
+
+
+def joined_values(parts: Sequence[RecordValues]) -> RecordValues:
+    """The values of several parts, in the order of their questions."""
+    if not parts:
+        return RecordValues(np.zeros(0, np.int64), np.zeros(0))
+    question = np.concatenate([part.question for part in parts]).astype(np.int64)
+    value = np.concatenate([part.value for part in parts])
+    order = np.lexsort((value, question))
+    return RecordValues(question[order], value[order])
+
+
 class MeasuredQuestions(Struct, frozen=True, kw_only=True):
     """Numerator and denominator of each metric for each question, as (metrics, questions).
 
     With the question as the unit a denominator is 1 where the question is in the population; with
     the row, or for a ratio of sums, it is a sum of its own. `inside` says who is in the population.
     `records` counts, for each metric, the records of each question in the population. `cluster`
-    numbers the conversation that each question is a turn of; None where each is its own.
+    numbers the conversation that each question is a turn of; None where each is its own. `values`
+    has those of records, for metrics that are a quantile of them.
     """
 
     selected: tuple[Selected, ...]
@@ -40,6 +75,7 @@ class MeasuredQuestions(Struct, frozen=True, kw_only=True):
     records: tuple[Ints, ...]
     by_row: bool
     cluster: Ints | None = None
+    values: Mapping[int, RecordValues] = {}
 
     def between(self, first: int, last: int) -> MeasuredQuestions:
         """The same of consecutive questions, without a copy."""
@@ -51,6 +87,7 @@ class MeasuredQuestions(Struct, frozen=True, kw_only=True):
             records=tuple(counts[first:last] for counts in self.records),
             by_row=self.by_row,
             cluster=None if self.cluster is None else self.cluster[first:last],
+            values={place: values.between(first, last) for place, values in self.values.items()},
         )
 
     def count(self, place: int) -> int:
@@ -70,7 +107,8 @@ class MeasuredQuestions(Struct, frozen=True, kw_only=True):
         metric, inside = self.selected[place].metric, self.inside[place]
         tops, bottoms = self.tops[place][inside], self.bottoms[place][inside]
         if metric.quantile is not None:
-            return quantile(tops / bottoms, SHARES[metric.quantile])
+            values = self.values[place].value if place in self.values else tops / bottoms
+            return quantile(values, SHARES[metric.quantile])
         if metric.sums:
             amounts = tops / bottoms * self.records[place][inside]
             return math.fsum(amounts.tolist()) if len(amounts) else None
@@ -82,6 +120,11 @@ class MeasuredQuestions(Struct, frozen=True, kw_only=True):
     def estimate(self, place: int) -> Estimate:
         """How well the number of a metric is known."""
         inside = self.inside[place]
+        metric = self.selected[place].metric
+        if place in self.values:
+            values = self.values[place]
+            groups = values.question if self.cluster is None else self.cluster[values.question]
+            return quantile_estimate(metric, values.value, groups)
         population = PopulationSums(
             self.tops[place][inside],
             self.bottoms[place][inside],
@@ -89,7 +132,7 @@ class MeasuredQuestions(Struct, frozen=True, kw_only=True):
             None if self.cluster is None else self.cluster[inside],
             self.by_row,
         )
-        return level_estimate(self.selected[place].metric, population)
+        return level_estimate(metric, population)
 
 
 class QuestionSums(Struct, frozen=True, kw_only=True):
@@ -98,7 +141,8 @@ class QuestionSums(Struct, frozen=True, kw_only=True):
     With many questions the numbers of all metrics take gigabytes as floating point; so they are
     made metric by metric, or of some questions. `sums` are whole numbers in `units`, `bottoms` the
     denominators of ratios, `records` counts the records in the population. The values of metrics
-    that are no sums over records are in `sums` too; `members` has their populations.
+    that are no sums over records are in `sums` too; `members` has their populations. `values` are
+    those of records, where the quantile is over records.
     """
 
     selected: tuple[Selected, ...]
@@ -110,6 +154,7 @@ class QuestionSums(Struct, frozen=True, kw_only=True):
     by_row: bool
     cluster: Ints | None = None
     order: Places | None = None
+    values: Mapping[int, RecordValues] = {}
 
     def ordered(self, order: Places) -> QuestionSums:
         """The same of some questions, or of all in another order."""
@@ -160,6 +205,13 @@ class QuestionSums(Struct, frozen=True, kw_only=True):
             records=tuple(take(self.records[place]) for place in places),
             by_row=self.by_row,
             cluster=None if self.cluster is None else take(self.cluster),
+            values={
+                row: self.values[place]
+                if chosen is None
+                else self.values[place].only(chosen, len(self.records[place]))
+                for row, place in enumerate(places)
+                if place in self.values
+            },
         )
 
 

@@ -24,7 +24,7 @@ from ragauge.model.labels import CAUSES, LABELS, SEARCH_CAUSES
 from ragauge.model.trace import SlotKey
 from ragauge.scoring.labels import DEPTH, label_records, refine_records
 from ragauge.scoring.refusals import VERSION
-from ragauge.scoring.summary import QuestionSums, Sums
+from ragauge.scoring.summary import QuestionSums, RecordValues, Sums, joined_values
 from ragauge.scoring.unit_ranks import UnitCollector
 from ragauge.stats import exact_sums
 
@@ -32,7 +32,7 @@ RULES = {"token": Fact.BY_TOKEN, "refused flag": Fact.BY_FLAG, "grounded flag": 
          "pattern": Fact.BY_PATTERN, f"natural v{VERSION}": Fact.BY_NATURAL}  # fmt: skip
 """Which rule decided that an answer is a refusal."""
 
-_COUNTERS = ("slots", "hitting", "silent", "refused", "spoken", "found", "empty")
+_COUNTERS = ("slots", "hitting", "silent", "refused", "spoken", "found", "empty", "oversampled")
 _FEW_CELLS = 4  # cells for each that is named: below that a count over all is quicker
 _NO_RECORD = 99
 """Above every code of λ, so that a minimum over records ignores it."""
@@ -86,6 +86,9 @@ class Totals:
             for i, chosen in self.of_records
             if chosen.metric.ratio is not None
         }
+        self.values: dict[int, list[RecordValues]] = {
+            i: [] for i, chosen in self.of_records if chosen.metric.of_records
+        }
         keys = dict.fromkeys(_membership(chosen) for _, chosen in self.of_records)
         self.sizes = {key: np.zeros(questions, np.int32) for key in keys}
         self.excluded: dict[Membership, Counter[str]] = {key: Counter() for key in keys}
@@ -102,6 +105,8 @@ class Totals:
         self.says_refused = self.reads_refused = 0
         self.unread_refusals = np.zeros(questions, np.bool_)
         self.errored = self.repeated = self.disordered = self.cited = 0
+        # Answers whose citations stand in their text alone, and how many those are.
+        self.citing_in_text = self.citations_in_text = 0
         self.spoken = self.most_hits = 0
         self.matches = self.hits_match = False
         # Questions of which a trace names something: a hit, or a citation.
@@ -157,6 +162,9 @@ class Totals:
                 count_into(self.sums[i], batch.question[inside & np.asarray(values, np.bool_)])
             else:
                 self._sum(self.sums[i], batch, inside, values, metric.unit)
+                if i in self.values:
+                    of_records = np.asarray(values, np.float64)[inside]
+                    self.values[i].append(RecordValues(batch.question[inside], of_records))
                 if bottoms is not None:
                     self._sum(self.bottoms[i], batch, inside, bottoms, metric.unit)
             inside = inside & batch.with_error
@@ -207,6 +215,9 @@ class Totals:
         self.repeated += int(np.count_nonzero(batch.has(Fact.REPEATED)))
         self.disordered += int(np.count_nonzero(batch.has(Fact.DISORDERED)))
         self.cited += int(np.count_nonzero(batch.cited))
+        in_text = batch.has(Fact.CITES_IN_TEXT)
+        self.citing_in_text += int(np.count_nonzero(in_text))
+        self.citations_in_text += int(batch.cited_count[in_text].sum())
         says_refused = batch.has(Fact.SAYS_REFUSED) & ~refused
         reads_refused = batch.has(Fact.BY_NATURAL) & ~refused
         self.says_refused += int(np.count_nonzero(says_refused))
@@ -240,6 +251,7 @@ class Totals:
             "spoken": spoken,
             "found": near,
             "empty": batch.hit_count == 0,
+            "oversampled": batch.has(Fact.OVERSAMPLED),
         }.items():
             count_into(self.counters[name], batch.question[holds & present])
         states = batch.detail("lambda")
@@ -277,6 +289,7 @@ class Totals:
             silent=counters["empty" if index_only else "silent"],
             refused=counters["refused"],
             spoken=counters["spoken"],
+            oversampled=counters["oversampled"],
             recorded=recorded,
             index_only=index_only,
             compared=compared.get("compared", np.ones(len(self.worst))) > 0,
@@ -323,6 +336,7 @@ class Totals:
             members=members,
             by_row=by_row,
             cluster=cluster,
+            values={i: joined_values(parts) for i, parts in self.values.items()},
         )
         return question_sums, excluded
 
@@ -384,6 +398,7 @@ class FailedRecords:
     def at_end(self, measured: QuestionSums, *, best: bool) -> QuestionSums:
         """The sums with every record that has an error at one end of each metric's range."""
         sums, records, bottoms = list(measured.sums), list(measured.records), {}
+        values = dict(measured.values)
         for place, chosen in enumerate(measured.selected):
             metric = chosen.metric
             if place in measured.bottoms:
@@ -403,7 +418,13 @@ class FailedRecords:
                 bottoms[place] = measured.bottoms[place] - failed + possible * (bottom * unit)
             sums[place] = sums[place] - self.sums.get(place, 0) + possible * round(top * unit)
             records[place] = records[place] - self.sizes.get(place, 0) + possible
-        return replace(measured, sums=tuple(sums), records=tuple(records), bottoms=bottoms)
+            if place in values:  # their populations have no record with an error
+                failed = np.repeat(np.arange(self.questions), possible)
+                added = RecordValues(failed, np.full(len(failed), float(end)))
+                values[place] = joined_values([values[place], added])
+        return replace(
+            measured, sums=tuple(sums), records=tuple(records), bottoms=bottoms, values=values
+        )
 
 
 def counts_itself(metric: Metric) -> bool:

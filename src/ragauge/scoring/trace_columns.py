@@ -13,6 +13,7 @@ from operator import contains
 from struct import pack
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ragauge.metrics.facts import Fact
 from ragauge.model.chunk import Chunk
@@ -162,6 +163,8 @@ class Reducer:
             errors_count=rules.absent == "empty-answer",
             bytes_too=bytes_too,
         )
+        # A source reads no citations in the text; traces may have been read before a profile was.
+        self.lists_only = rules.absent == "empty-answer"
         self.count_repeats = count_repeats
         self.note_open = note_open
         needle = keys.needle.reader()
@@ -208,11 +211,16 @@ class Reducer:
         if trace.error is not None:
             facts = int(Fact.ERRORED)
             self._note_error(trace.error)
+        if answer is not None and answer.cites_in_text and self.lists_only:
+            answer = replace(answer, citations=None, cites_in_text=False)
+            trace = replace(trace, answer=answer)
         if answer is not None:
             text, citations = answer.said, answer.citations
             facts |= self._declared(answer.refused, answer.grounded)
             if answer.odd_citations:
                 facts |= Fact.ODD_CITATIONS
+            if answer.cites_in_text:
+                facts |= Fact.CITES_IN_TEXT
             if answer.constraints_echo is not None:
                 facts |= Fact.ECHO
                 echoed = {constraint.strip() for constraint in answer.constraints_echo}

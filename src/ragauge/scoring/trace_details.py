@@ -9,6 +9,8 @@ from array import array
 from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from ragauge.files.fields import FieldError
 from ragauge.ids import distance, parts_of, section_of, section_path
 from ragauge.metrics.facts import LAMBDA_STATES, Fact
@@ -17,7 +19,7 @@ from ragauge.model.gold import Anchor
 from ragauge.model.options import Options
 from ragauge.model.trace import Answer, Citation, Hit, Trace, Usage
 from ragauge.quotes import byte_length, normalised
-from ragauge.scoring.evidence_pieces import GoldDetails, is_somewhere
+from ragauge.scoring.evidence_pieces import GoldDetails, is_effective, is_somewhere
 from ragauge.scoring.evidence_places import (
     AGREE,
     EvidencePlace,
@@ -34,17 +36,28 @@ from ragauge.scoring.evidence_places import (
     shares,
 )
 from ragauge.scoring.places import (
+    ACCURATE_TABLE,
     ANYWHERE,
+    CITED_COVER_TABLES,
     CITED_TABLE,
+    COVER_TABLES,
+    HITS_TABLE,
     MOST_RANKS,
     NOT_FOUND,
+    OWN_TABLE,
     PLACE_TABLE,
     POSSIBLE_TABLE,
     SIZE_TABLE,
+    TOUCH_TABLE,
+    ChunkCover,
     ChunkPlaces,
+    chunk_covers,
     chunk_places,
+    is_whole,
+    own_chunk,
     place_runs,
     possible_ranks,
+    touching,
 )
 from ragauge.scoring.reference_answers import AnswerText, ReferenceAnswer
 from ragauge.scoring.section_index import SectionIndex
@@ -99,6 +112,8 @@ class TraceDetails:
 
     def _add(self, record: int, question: int, trace: Trace, ids: Sequence[str]) -> int:
         facts = int(Fact.DISORDERED) if trace.disordered else 0
+        if trace.oversampled:
+            facts |= Fact.OVERSAMPLED
         if trace.usage is not None:  # what failed was paid for too
             self.add_usage(record, trace.usage)
         if trace.error is not None and not self.errors_count:
@@ -123,16 +138,18 @@ class TraceDetails:
         # From the last to the first, so that the first rank of an id is the one that stays.
         first = dict(zip(reversed(ids), range(len(ids) - 1, -1, -1), strict=True))
         if details is not None:
-            self._ranks(record, question, details, ranked, first)
-            if self.bytes_too:
-                self._spans(record, details, ranked)
-            if details.somewhere:
+            self._ranks(record, details, ranked, first)
+            if details.somewhere and self._places(record, question, details, ranked, first):
                 for rank, hit in enumerate(trace.hits):
                     self.tables.add(SIZE_TABLE, record, rank, self._size(hit))
+            if self.bytes_too:
+                self._spans(record, details, ranked)
         if answer is not None:
             places = self.citations(answer, trace.hits, dict(ranked), first, item)
             if details is not None:
                 facts |= self._cited(record, question, details, places)
+                if details.somewhere:
+                    self._chunks_cited(record, question, details, places)
                 facts |= self._strings(details, answer)
                 if details.references:
                     self._compare(record, question, details, answer)
@@ -194,6 +211,11 @@ class TraceDetails:
             self.embedders.add(embedder)
         if trace.lambda_state is not None:
             add("lambda", record, 0, LAMBDA_STATES.index(trace.lambda_state))
+        if trace.unknown_ids is not None:
+            unknown = set(trace.unknown_ids)
+            add("unknown_hits", record, 0, sum(hit.id in unknown for hit in trace.hits))
+            if answer is not None and not unknown.isdisjoint(answer.citations or ()):
+                add("unknown_cited", record, 0, 1)
         if trace.timing is not None:
             for name in ("retrieve", "reason", "total"):
                 value = getattr(trace.timing, name)
@@ -314,6 +336,12 @@ class TraceDetails:
         text = hit.text or (chunk.text if chunk is not None else None) or ""
         return byte_length(text)
 
+    def _chunks_of(self, question: int, details: GoldDetails) -> tuple[ChunkPlaces, ...]:
+        if question not in self.somewhere:
+            least = self.options.least_evidence
+            self.somewhere[question] = chunk_places(details, least=least)
+        return self.somewhere[question]
+
     def _places(
         self,
         record: int,
@@ -321,24 +349,176 @@ class TraceDetails:
         details: GoldDetails,
         hits: Sequence[RankedPlace],
         first: Mapping[str, int],
-    ) -> None:
-        """Add the rank of every place at which the evidence of a chunk may stand."""
-        if question not in self.somewhere:
-            least = self.options.least_evidence
-            self.somewhere[question] = chunk_places(details, least=least)
-        for chunk in self.somewhere[question]:
-            if chunk.places:
-                for at, rank in place_runs(chunk, hits, first, single=self.single):
-                    self.tables.add(PLACE_TABLE, record, chunk.first + at, rank)
-            else:
+    ) -> bool:
+        """Add the rank of every place at which the evidence of a chunk may stand.
+
+        A chunk that no hit but itself touches is found by its id at all places or at none: that
+        needs no table. Whether there is any other is returned.
+        """
+        add = self.tables.add
+        touched = False
+        all_covers: list[tuple[ChunkPlaces, list[ChunkCover]]] = []
+        for chunk in self._chunks_of(question, details):
+            if not chunk.places:
+                touched = True
                 for rank, sure in possible_ranks(chunk, hits, first):
                     key = chunk.number * MOST_RANKS + min(rank, MOST_RANKS - 1)
-                    self.tables.add(POSSIBLE_TABLE, record, key, sure)
+                    add(POSSIBLE_TABLE, record, key, sure)
+                continue
+            own = own_chunk(chunk, hits, first)
+            if own is not None:
+                add(OWN_TABLE, record, chunk.number, own)
+            covers = touching(chunk, chunk_covers(chunk, hits, first))
+            all_covers.append((chunk, covers))
+            if self._touch(record, chunk, covers, contradicted=own == -1):
+                touched = True
+                for at, rank in place_runs(chunk, hits, first, single=self.single):
+                    add(PLACE_TABLE, record, chunk.first + at, rank)
+        if touched:
+            for chunk, covers in all_covers:
+                self._covers(record, chunk, covers, COVER_TABLES, first)
+            add(HITS_TABLE, record, 0, 1)
+            self._sure_hits(record, details, hits, first)
+        return touched
+
+    def _touch(
+        self,
+        record: int,
+        chunk: ChunkPlaces,
+        covers: Sequence[ChunkCover],
+        *,
+        contradicted: bool = False,
+    ) -> bool:
+        """Note whether anything but a chunk itself covers some of it, and return that.
+
+        An effective place has no hits of its own id, and is always looked at.
+        """
+        others = [
+            cover
+            for cover in covers
+            if not is_whole(chunk, cover) and (cover.id != chunk.anchor.id or contradicted)
+        ]
+        if not others and not is_effective(chunk.anchor):
+            return False
+        listed = self._is_listed(chunk.anchor.id) and all(
+            self._is_listed(cover.id) for cover in others
+        )
+        is_same = listed and not contradicted
+        self.tables.add(TOUCH_TABLE, record, chunk.number, 1 if is_same else 2)
+        return True
+
+    def _covers(
+        self,
+        record: int,
+        chunk: ChunkPlaces,
+        covers: Sequence[ChunkCover],
+        tables: tuple[str, str, str],
+        first: Mapping[str, int],
+    ) -> None:
+        """Add what covers a chunk; a hit that stands twice is the same text again."""
+        add = self.tables.add
+        start_table, end_table, size_table = tables
+        for cover in covers:
+            if first.get(cover.id, cover.rank) != cover.rank:
+                continue
+            key = chunk.number * MOST_RANKS + min(cover.rank, MOST_RANKS - 1)
+            for start, end in cover.spans:
+                add(start_table, record, key, start)
+                add(end_table, record, key, end)
+            add(size_table, record, key, cover.size)
+
+    def _is_listed(self, name: str | None) -> bool:
+        return name is not None and name in self.chunks and bool(self.chunks[name].spans)
+
+    def _sure_hits(
+        self,
+        record: int,
+        details: GoldDetails,
+        hits: Sequence[RankedPlace],
+        first: Mapping[str, int],
+    ) -> None:
+        """Add the hits that are evidence wherever that of chunks stands."""
+        ranks = {first[name] for name in details.ids if name in first}
+        anchors = [
+            anchor
+            for anchor, counts in zip(details.anchors, details.counted, strict=True)
+            if counts and not is_somewhere(anchor)
+        ]
+        for rank, hit in hits:
+            if first[hit.id] == rank and any(is_relevant(hit, anchor) for anchor in anchors):
+                ranks.add(rank)
+        for rank in sorted(ranks):
+            self.tables.add("sure_rank", record, rank, 1)
+
+    def _chunks_cited(
+        self, record: int, question: int, details: GoldDetails, cited: Sequence[EvidencePlace]
+    ) -> None:
+        """Add what citations cover of the chunks in which the evidence may stand anywhere."""
+        add = self.tables.add
+        ranked = list(enumerate(cited))
+        touched = False
+        all_covers: list[tuple[ChunkPlaces, list[ChunkCover]]] = []
+        for chunk in self._chunks_of(question, details):
+            if not chunk.places:
+                touched = True
+                continue
+            # Citations of one chunk at two places are two: their numbers stand for their ids.
+            covers = touching(chunk, chunk_covers(chunk, ranked, {}))
+            all_covers.append((chunk, covers))
+            touched |= self._touch(record, chunk, covers)
+        if not touched:
+            return
+        for chunk, covers in all_covers:
+            self._covers(record, chunk, covers, CITED_COVER_TABLES, {})
+            if chunk.text is None:
+                self._chunk_accuracy(record, chunk, cited)
+        wanted = set(details.ids)
+        pieces: set[int | str] = set()
+        for number, place in ranked:
+            met: set[int | str] = {place.id} if place.id in wanted else set()
+            met |= {
+                at
+                for at, anchor in enumerate(details.anchors)
+                if details.counted[at] and not is_somewhere(anchor) and is_relevant(place, anchor)
+            }
+            pieces |= met
+            if met:
+                add("sure_cited", record, number, 1)
+        add("sure_cited_piece", record, 0, len(pieces))
+        sure = [anchor for anchor in details.places if not is_somewhere(anchor)]
+        if any(self._accurate(place, anchor) for place in cited for anchor in sure):
+            add("sure_accurate", record, 0, 1)
+
+    def _chunk_accuracy(
+        self, record: int, chunk: ChunkPlaces, cited: Sequence[EvidencePlace]
+    ) -> None:
+        """Add whether a citation agrees with the evidence of a chunk, wherever it stands or not."""
+        anchor = chunk.anchor
+        whole = of_unit(anchor.spans, anchor.spans[0].unit)
+        possible = False
+        for place in cited:
+            if not place.own or not place.in_doc(anchor.doc):
+                continue
+            spans = of_unit(place.own, anchor.spans[0].unit)
+            stretches = [chunk.places[0], chunk.places[-1], *whole]
+            # The stretch that ends where the citation does, as far as the chunk reaches.
+            if spans:
+                nearest = [(max(spans[0][0], whole[0][0]), min(spans[-1][1], whole[-1][1]))]
+                stretches += [stretch for stretch in nearest if stretch[0] < stretch[1]]
+            agrees = [
+                self._accurate(place, replace(anchor, spans=(Span(*one, anchor.spans[0].unit),)))
+                for one in stretches
+            ]
+            possible |= any(agrees)
+            if all(agrees):
+                self.tables.add(ACCURATE_TABLE, record, chunk.number, 1)
+                return
+        if possible:
+            self.tables.add(ACCURATE_TABLE, record, chunk.number, 0)
 
     def _ranks(
         self,
         record: int,
-        question: int,
         details: GoldDetails,
         hits: Sequence[RankedPlace],
         first: Mapping[str, int],
@@ -349,8 +529,6 @@ class TraceDetails:
             rank_found = found_at(anchor, hits, first, single=self.single)
             if rank_found is not None:
                 add("anchor_rank", record, number, rank_found)
-        if details.somewhere:
-            self._places(record, question, details, hits, first)
         relevant = {first[name] for name in details.ids if name in first}
         if details.anchors:
             anchors = details.anchors
@@ -402,10 +580,11 @@ class TraceDetails:
         if not details.places:
             return
         unit = details.places[0].spans[0].unit
-        gold: dict[str, Merged] = {}
-        for anchor in details.places:
-            old = gold.get(anchor.doc, [])
-            gold[anchor.doc] = merged([*old, *of_unit(anchor.spans, unit)])
+        gold = _by_document(details.places, unit)
+        tables = [("span_covered", gold)]
+        if details.somewhere:
+            sure = [anchor for anchor in details.places if not is_somewhere(anchor)]
+            tables.append(("sure_covered", _by_document(sure, unit)))
         union: dict[str, Merged] = {}
         for rank, hit in hits:
             if not hit.spans:
@@ -424,10 +603,11 @@ class TraceDetails:
                 continue
             union[doc] = new
             self.tables.add("span_union", record, rank, grown)
-            if doc in gold:
-                covered = overlap(new, gold[doc]) - overlap(before, gold[doc])
-                if covered:
-                    self.tables.add("span_covered", record, rank, covered)
+            for table, places in tables:
+                if doc in places:
+                    covered = overlap(new, places[doc]) - overlap(before, places[doc])
+                    if covered:
+                        self.tables.add(table, record, rank, covered)
 
     def _cites_somewhere(self, question: int, cited: Sequence[EvidencePlace]) -> bool:
         """Whether citations hold the evidence of a chunk at some of its places, but not at all."""
@@ -519,6 +699,15 @@ class TraceDetails:
             string in text for string in details.forbidden
         )
         return int(Fact.STRINGS_OK) if right else 0
+
+
+def _by_document(anchors: Sequence[Anchor], unit: str) -> dict[str, Merged]:
+    """What places cover of each document."""
+    covered: dict[str, Merged] = {}
+    for anchor in anchors:
+        old = covered.get(anchor.doc, [])
+        covered[anchor.doc] = merged([*old, *of_unit(anchor.spans, unit)])
+    return covered
 
 
 def _elsewhere(hit: Hit) -> EvidencePlace:

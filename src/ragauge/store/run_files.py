@@ -19,7 +19,13 @@ from ragauge.errors import Place, RagaugeError
 from ragauge.files.atomic_write import atomic_file
 from ragauge.files.unpack import GZIP, gzip_chunks
 from ragauge.model.run import RunRecord, Store
-from ragauge.store.export import RunLine, export_run, gzip_if_named_so, parse_run_line
+from ragauge.store.export import (
+    RunLine,
+    export_run,
+    gzip_if_named_so,
+    import_run,
+    parse_run_line,
+)
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 PINNED = "pinned"
@@ -69,6 +75,13 @@ def write_run_file(store: Store, run: RunRecord, name: str) -> None:
     """Export a run to a file, gzipped if its name says so; it is whole or not there at all."""
     with gzip_if_named_so(name) as file:
         export_run(store, run, file)
+
+
+def import_run_file(file: RunFile, store: Store) -> RunRecord:
+    """The run of a file, brought into a store."""
+    run = store.run(import_run(store, str(file.path)).run_id)
+    assert run is not None, "it was imported a moment ago"
+    return run
 
 
 # --- folders of runs ---

@@ -20,7 +20,13 @@ from ragauge.model.labels import LABELS
 from ragauge.model.metric_names import current_id
 from ragauge.model.payloads import UNREADABLE
 from ragauge.model.run import Scoring, ValueColumn
-from ragauge.model.scores import PerQuestion, QuestionList, QuestionResult, Scores
+from ragauge.model.scores import (
+    PerQuestion,
+    QuestionEnds,
+    QuestionList,
+    QuestionResult,
+    Scores,
+)
 from ragauge.model.scores_document import from_document, to_document
 from ragauge.model.unit_ranks import UnitRanks
 from ragauge.model.verdict import Verdict
@@ -63,6 +69,30 @@ class _Units(Struct, kw_only=True):
             raise ValueError("it does not say which slot found what")
 
 
+class _Ends(Struct, kw_only=True):
+    """What depends on where in chunks the evidence stands: of `QuestionEnds` what is not a value.
+
+    `low` and `high` have the ends of each metric for each of the questions; null for no value.
+    """
+
+    questions: list[int]
+    low: dict[str, list[float | None]]
+    high: dict[str, list[float | None]]
+    best: _Units | None = None
+    worst: _Units | None = None
+
+    def check(self, questions: int) -> None:
+        """Raise ValueError where the columns do not belong together."""
+        if any(not 0 <= place < questions for place in self.questions):
+            raise ValueError("it has ends of no question")
+        columns = [*self.low.values(), *self.high.values()]
+        if any(len(column) != len(self.questions) for column in columns):
+            raise ValueError("the columns of its ends differ in length")
+        for units in (self.best, self.worst):
+            if units is not None and len({len(units.counts), len(units.slots), questions}) > 1:
+                raise ValueError("the columns of its units differ in length")
+
+
 class _Questions(Struct, kw_only=True):
     """The questions of a run as columns; `counts` only of those with other than one label.
 
@@ -80,6 +110,7 @@ class _Questions(Struct, kw_only=True):
     causes: dict[int, dict[str, int]] = {}
     units: _Units | None = None
     slices: dict[str, dict[str, list[int]]] = {}
+    ends: _Ends | msgspec.UnsetType = msgspec.UNSET
 
     def check(self) -> None:
         """Raise ValueError where the columns are not of one length, or of no known labels."""
@@ -98,6 +129,50 @@ class _Questions(Struct, kw_only=True):
         parts = [places for names in self.slices.values() for places in names.values()]
         if any(not 0 <= place < count for places in parts for place in places):
             raise ValueError("it has slices of no question")
+        if self.ends is not msgspec.UNSET:
+            self.ends.check(count)
+
+
+def _listed_ends(values: PerQuestion) -> _Ends | msgspec.UnsetType:
+    """The ends of values as they are stored; nothing where all values are sure."""
+    ends = values.ends
+    if ends is None:
+        return msgspec.UNSET
+    low, high = (
+        {
+            name: [None if value != value else value for value in row.tolist()]  # noqa: PLR0124
+            for name, row in zip(values.metrics, table[:, ends.questions], strict=True)
+        }
+        for table in (ends.low, ends.high)
+    )
+    return _Ends(
+        questions=ends.questions.tolist(),
+        low=low,
+        high=high,
+        best=None if ends.best is None else _listed(ends.best),
+        worst=None if ends.worst is None else _listed(ends.worst),
+    )
+
+
+def _with_ends(values: PerQuestion, stored: _Ends | msgspec.UnsetType) -> PerQuestion:
+    """Values of questions with the ends that are stored of them."""
+    if stored is msgspec.UNSET:
+        return values
+    questions = np.array(stored.questions, np.int64)
+    tables = []
+    for ends in (stored.low, stored.high):
+        table = values.values.copy()
+        for row, name in enumerate(values.metrics):
+            if name in ends:
+                table[row, questions] = np.array(ends[name], np.float64)  # nan for None
+        tables.append(table)
+    units = [None if one is None else _as_columns(one) for one in (stored.best, stored.worst)]
+    return replace(
+        values,
+        ends=QuestionEnds(
+            low=tables[0], high=tables[1], questions=questions, best=units[0], worst=units[1]
+        ),
+    )
 
 
 def serialise_scores(
@@ -126,6 +201,7 @@ def serialise_scores(
             dimension: {name: places.tolist() for name, places in names.items()}
             for dimension, names in (values.slices if values is not None else {}).items()
         },
+        ends=msgspec.UNSET if values is None else _listed_ends(values),
     )
     scoring = Scoring(
         number=number,
@@ -234,7 +310,7 @@ def deserialise_scores(scoring: Scoring, columns: Sequence[ValueColumn], name: s
     return replace(
         scores,
         questions=QuestionList(labels, make, questions.counts.get, causes=causes),
-        per_question=per_question,
+        per_question=_with_ends(per_question, questions.ends),
     )
 
 

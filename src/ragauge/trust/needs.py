@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from ragauge import registry
 from ragauge.config import Config
 from ragauge.errors import Place, RagaugeError
+from ragauge.files.http_client import WebError, host_and_port
 from ragauge.files.redaction import redacted
 from ragauge.files.toml_lines import TomlKey
 from ragauge.model.access import Access
@@ -19,18 +23,22 @@ class Need(Struct, frozen=True):
 
     access: Access
     place: Place
+    key: TomlKey = ()
+    """The setting of `[live]` that it is."""
 
 
 def needs_of_store(config: Config) -> list[Need]:
     """What the store that the file names leads to; nothing where it is a file."""
-    url = config.store
-    if url is None:
+    if config.store is None:
         return []
+    return [Need(access, config.place("store")) for access in _accesses_of_store(config.store)]
+
+
+def _accesses_of_store(url: str) -> Sequence[Access]:
     kind = registry.stores().get(url.partition("://")[0])
     if kind is None:
-        return []  # opening it will say so
-    accesses = _undeclared("a store", kind.name) if kind.reaches is None else kind.reaches(url)
-    return [Need(access, config.place("store")) for access in accesses]
+        return ()  # opening it will say so
+    return _undeclared("a store", kind.name) if kind.reaches is None else kind.reaches(url)
 
 
 def needs_of_target(config: Config) -> list[Need]:
@@ -99,6 +107,66 @@ def embedder_leads_outside(name: str) -> bool:
         return True
 
 
+def needs_of_live(config: Config) -> list[Need]:
+    """What `[live]` leads to: its store, the systems it asks, webhooks, and commands it runs."""
+    needs = []
+    for key, value in live_settings_outside(config.live):
+        place = config.place("live", *key)
+        if key[0] == "store":
+            accesses = _accesses_of_store(value)
+        elif key[-1] in _LIVE_OPTIONS:
+            names = ", ".join(sorted(set(_VARIABLE.findall(value))))
+            accesses = (Access(code=f"the values of {names}, for a target"),) if names else ()
+        elif key[-1] == "url":
+            accesses = _accesses_of_webhook(config.live, key, value)
+        elif key[-1] in _LIVE_COMMANDS:
+            accesses = (Access(code=f"the command {redacted(value)}"),)
+        else:
+            accesses = _accesses_of_target(value)
+        needs += [Need(access, place, key) for access in accesses]
+    return needs
+
+
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_LIVE_OPTIONS = ("options", "live_options")
+_LIVE_COMMANDS = ("on_promote", "on_roll_back")
+
+
+def live_settings_outside(live: Mapping[str, Any]) -> list[tuple[TomlKey, str]]:
+    """The settings of `[live]` that lead outside, with their keys; a store in a file is none."""
+    shadow, alerts = _table(live.get("shadow")), _table(live.get("alerts"))
+    webhooks = alerts.get("webhooks")
+    entries: list[tuple[TomlKey, Any]] = [(("store",), live.get("store"))]
+    names = ("target", "live", *_LIVE_COMMANDS)
+    entries += [(("shadow", name), shadow.get(name)) for name in names]
+    for name in _LIVE_OPTIONS:
+        if options := shadow.get(name):
+            text = json.dumps(options, sort_keys=True, ensure_ascii=True, default=str)
+            entries.append((("shadow", name), text))
+    for number, webhook in enumerate(webhooks if isinstance(webhooks, list) else ()):
+        entries.append((("alerts", "webhooks", number, "url"), _table(webhook).get("url")))
+    return [
+        (key, value)
+        for key, value in entries
+        if isinstance(value, str) and not (key == ("store",) and value.startswith("sqlite:"))
+    ]
+
+
+def _accesses_of_webhook(live: Mapping[str, Any], key: TomlKey, url: str) -> Sequence[Access]:
+    try:
+        host, port = host_and_port(url)
+    except WebError:
+        return ()  # starting the server will say so
+    webhook = _table(_table(live["alerts"])["webhooks"][int(key[2])])
+    variable = webhook.get("secret_variable")
+    # The secret signs; it is not sent, but who names the variable chooses what is signed with.
+    return (Access(host=host, port=port, variables=(variable,) if variable else ()),)
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
 def _first(places: Mapping[str, TomlKey], keys: Sequence[str]) -> TomlKey | None:
     return next((places[key] for key in keys if key in places), None)
 
@@ -111,6 +179,7 @@ def _undeclared(what: str, name: str, keys: tuple[str, ...] = ()) -> Sequence[Ac
 def all_needs(config: Config) -> list[Need]:
     """Everything that the file leads to, in whichever command."""
     needs = [*needs_of_store(config), *needs_of_target(config), *needs_of_embedder(config)]
+    needs += needs_of_live(config)
     for name in config.embedders:  # --embed may choose any of them
         needs += needs_of_embedder(config, name)
     by_place = {(need.place.line, need.access.host, need.access.code): need for need in needs}

@@ -21,6 +21,7 @@ from ragauge.errors import Place, RagaugeError
 from ragauge.files.atomic_write import write_atomically
 from ragauge.files.config_dir import config_folder
 from ragauge.files.toml_lines import line_of_fault
+from ragauge.trust.needs import live_settings_outside
 
 FILE_NAME = "trusted.toml"
 NETWORK = ("store", "target", "embed", "embedders")
@@ -51,6 +52,8 @@ def network_hash(config: Config) -> str:
     settings = {name: getattr(config, name) for name in NETWORK}
     if settings["store"] is not None and settings["store"].startswith("sqlite:"):
         settings["store"] = None
+    if live := live_settings_outside(config.live):
+        settings["live"] = live
     text = json.dumps(settings, sort_keys=True, ensure_ascii=True, default=str)
     return sha256(text.encode()).hexdigest()
 

@@ -774,29 +774,29 @@ def test_a_cited_place_is_accurate_on_the_level_of_places() -> None:
 
 
 @pytest.mark.parametrize(
-    ("docs_a", "docs_b", "level"),
+    ("docs_a", "docs_b", "known_alike"),
     [
-        (("d",), ("d",), "exact"),
-        ((), (), "exact"),
-        (("d",), ("e",), "doc"),
-        (("e",), ("d",), "doc"),
+        (("d",), ("d",), True),
+        ((), (), True),
+        (("d",), ("e",), False),
+        (("e",), ("d",), False),
     ],
 )
 def test_expected_documents(
-    docs_a: tuple[str, ...], docs_b: tuple[str, ...], level: MatchLevel
+    docs_a: tuple[str, ...], docs_b: tuple[str, ...], known_alike: bool
 ) -> None:
-    """Exact where both sides know the name, or neither does."""
+    """By document and never exact; without documents of hits, if both know the name or neither."""
     items = [GoldItem(qid="q", relevant_docs=("d",))]
     a, b = (
         KnownDocuments(Evidence(docs={doc: DocFacts() for doc in docs}))
         for docs in (docs_a, docs_b)
     )
     found = match(items, a, b)
-    assert (found.levels, found.items_b) == (((level,),), tuple(items))
+    assert (found.levels, found.items_b) == ((("doc",),), tuple(items))
     bare = KnownDocuments(b.evidence, {("q", None): 0})
     lost = match(items, a, bare)
-    assert lost.levels == (("exact" if level == "exact" else "none",),)
-    assert lost.items_a[0].relevant_docs == (("d",) if level == "exact" else None)
+    assert lost.levels == (("doc" if known_alike else "none",),)
+    assert lost.items_a[0].relevant_docs == (("d",) if known_alike else None)
 
 
 def test_an_expected_document_that_was_renamed() -> None:
@@ -804,7 +804,7 @@ def test_an_expected_document_that_was_renamed() -> None:
     items = [GoldItem(qid="q", relevant_docs=("d.md", "e.md"))]
     new = NEW._replace(doc="moved.md")
     found = compare(items, [asked(OLD.hit(0, 50))], [asked(new.hit(0, 50))])
-    assert found.levels == ("doc", "exact")
+    assert found.levels == ("doc", "doc")
     assert found.both("retrieval.recall_doc@5") == (0.5, 0.5)
     assert found.gold.items_b[0].relevant_docs == ("moved.md", "e.md")
 

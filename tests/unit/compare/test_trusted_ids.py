@@ -192,7 +192,8 @@ def test_a_hit_that_the_list_has_no_text_of_is_not_quotable(tmp_path: Path) -> N
     """One such hit, and the level does not work for the question; a note says what is missing."""
     bare = [{name: value for name, value in row.items() if name != "text"} for row in EDITED[1]]
     found = compared(tmp_path, PLACED, ["A2"], ["B1"], lists=(EDITED[0], bare))
-    assert outcome(found) == ("fallback_doc", "draw", 1, 1)
+    assert outcome(found) == ("fallback_doc", "undecided", (1, None), (1, None))
+    assert found.per_query[0].doc_kind == "doc_draw"
     assert "1 expected piece was compared by document alone" in found.notes[0]
 
 

@@ -228,6 +228,8 @@ def test_a_pretty_printed_object_is_one_row(tmp_path: Path, head: str, indent: i
         (b"\n\n" + ROW, "lines"),
         (b'{"a": [\n', "lines"),
         (b'{"a": 1},\n{"b": 2}', "lines"),
+        (b'{"q": "1 2 3 4 5"}', "lines"),
+        (b"q1 Q0 d1 1 0.5 tag", "run"),
         (b"17", "lines"),
         (b" [", "array"),
         (BOM + b"\n[]", "array"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,28 @@ def data_set(rows: list[Row]) -> Any:
     return pytest.importorskip("datasets").Dataset.from_list(rows)
 
 
+class LikeDataset:
+    """What of a data set is used, for lanes without its library: names, rows, no format."""
+
+    __module__ = "datasets.arrow_dataset"
+
+    def __init__(self, rows: list[Row], *, as_rows: bool = False) -> None:
+        self.rows = rows
+        self.as_rows = as_rows
+
+    @property
+    def column_names(self) -> list[str]:
+        return list(dict.fromkeys(name for row in self.rows for name in row))
+
+    def with_format(self, kind: str | None) -> LikeDataset:
+        return LikeDataset(self.rows, as_rows=kind is None)
+
+    def __iter__(self) -> Iterator[Any]:
+        for row in self.rows:
+            whole = {name: row.get(name) for name in self.column_names}
+            yield whole if self.as_rows else object()
+
+
 def streamed_data_set(rows: list[Row]) -> Any:
     return data_set(rows).to_iterable_dataset()
 
@@ -72,6 +94,7 @@ def formatted_data_set(rows: list[Row]) -> Any:
         data_set,
         streamed_data_set,
         formatted_data_set,
+        LikeDataset,
     ],
 )
 def test_rows_are_scored_as_their_file_is(make: Callable[[list[Row]], Any], tmp_path: Path) -> None:

@@ -106,6 +106,30 @@ def _scored(gold: list[Row], rows: list[Row], **options: Any) -> Scores:
     )  # fmt: skip
 
 
+def ends(interval: tuple[float | None, float | None] | None) -> tuple[float, float]:
+    """Both ends of an interval that has them."""
+    assert interval is not None
+    low, high = interval
+    assert low is not None
+    assert high is not None
+    return low, high
+
+
+def test_a_baseline_that_was_chosen_from_some_has_a_wider_interval() -> None:
+    """The best of ten runs was lucky: the interval holds for all ten at once."""
+    ids = [f"q{number}" for number in range(40)]
+    gold = [{"qid": qid, "question": qid, "relevant": ["a"]} for qid in ids]
+    before, now = (
+        _scored(gold, [{"qid": qid, "retrieved_ids": ["a"][: qid not in gone]} for qid in ids])
+        for gone in ((), ids[:6])
+    )
+    one, ten = (drop_of(RECALL, "higher", now, before, chosen_from=many) for many in (1, 10))
+    assert one.value == ten.value == pytest.approx(0.15)
+    low, high = ends(one.interval)
+    lower, higher = ends(ten.interval)
+    assert lower < low < high < higher
+
+
 def test_a_gain_is_a_drop_below_zero(folder: Folder) -> None:
     """It passes a demand of no drop at all."""
     made(folder, "before.json", {"q1": 1, "q2": 2})
@@ -525,7 +549,7 @@ def test_values_of_another_version_are_not_comparable() -> None:
     before = msgspec.structs.replace(scores, metrics={**scores.metrics, RECALL: old})
     found = drop_of(RECALL, "higher", scores, before)
     assert (found.value, found.code) == (None, "incomparable")
-    assert found.reason == f"{RECALL} is version 1 here and 99 in the baseline"
+    assert found.reason == f"{RECALL} is version 2 here and 99 in the baseline"
 
 
 def test_runs_with_and_without_a_list_of_chunks_are_not_comparable(folder: Folder) -> None:

@@ -113,10 +113,19 @@ def test_a_short_name_means_what_its_profile_says() -> None:
     ]
 
 
-def test_of_two_items_on_one_name_the_last_wins() -> None:
-    """As in the scorer of seeds 003 and 004, which made a dictionary of them."""
-    (gate,) = parse_items("precision=0.1,precision=0.9", SHIP, (5,))
-    assert gate.threshold == 0.9
+@pytest.mark.parametrize(
+    "text",
+    [
+        "precision=0.9,precision=0.1",
+        "precision=0.1,answer.grounded_precision>=0.9",  # the same metric by its id
+        "recall@k=0.5,retrieval.recall_all@5>=0.2",
+    ],
+)
+def test_two_items_on_one_metric_are_refused(text: str) -> None:
+    """The last one would be in force, and nobody would see that the first is not."""
+    with pytest.raises(RagaugeError, match="a second one on") as caught:
+        parse_items(text, SHIP, (5,))
+    assert caught.value.code == "bad-gate"
 
 
 def test_a_cut_off_may_be_written_or_is_the_only_one_of_the_run() -> None:

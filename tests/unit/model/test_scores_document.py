@@ -52,7 +52,7 @@ def test_the_document_has_every_count_and_metric(scores: Scores) -> None:
     assert entry["value"] == 0.5  # 1 of 2 answers cites its evidence
     assert (entry["n"], entry["records"], entry["excluded"]) == (2, 2, {"refused": 1})
     assert entry["interval"] == [0.0945, 0.9055]
-    assert (entry["version"], entry["better"]) == (2, "higher")
+    assert (entry["version"], entry["better"]) == (3, "higher")
     undefined = document["metrics"]["answer.constraints_echoed"]
     assert (undefined["value"], undefined["interval"], undefined["n"]) == (None, None, 0)
     assert undefined["reason"] == "no-constraints"

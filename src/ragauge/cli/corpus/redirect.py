@@ -46,12 +46,12 @@ def COMMAND(  # noqa: N802
     redirects = Redirects(read_map(migration))
     row = redirects.find(name) if name is not None else None
     if row is not None:
-        answer = _of_row(row)
+        answer = _of_row(row, migration)
     else:
         written = _SPAN.fullmatch(name) if name is not None else None
         if written is not None:
             span = (written[1], int(written[2]), int(written[3]))
-        answer = _of_span(redirects, name, span)
+        answer = _of_span(redirects, name, span, migration)
     if format_name == "json":
         print_json(msgspec.to_builtins(answer))
         return 0
@@ -60,17 +60,19 @@ def COMMAND(  # noqa: N802
     return 0
 
 
-def _of_row(row: MapRow) -> dict[str, Any]:
+def _of_row(row: MapRow, migration: str) -> dict[str, Any]:
     import msgspec
 
     if not row.new:
         near = f"; {row.note}" if row.note else ""
-        raise _nowhere(f"the {row.of} `{row.old.id}` has no place in the new corpus{near}")
+        raise _nowhere(
+            f"the {row.of} `{row.old.id}` has no place in the new corpus{near}", migration
+        )
     return dict(msgspec.to_builtins(row))
 
 
 def _of_span(
-    redirects: Redirects, name: str | None, span: tuple[str, int, int] | None
+    redirects: Redirects, name: str | None, span: tuple[str, int, int] | None, migration: str
 ) -> dict[str, Any]:
     import msgspec
 
@@ -79,10 +81,12 @@ def _of_span(
     redirected: Redirected | None = None if span is None else redirects.span(*span)
     if redirected is None or span is None:
         what = f"`{name}`" if span is None else f"the document `{span[0]}`"
-        raise _nowhere(f"no row of the map speaks of {what}")
+        raise _nowhere(f"no row of the map speaks of {what}", migration)
     doc, start, end = span
     if not redirected.places:
-        raise _nowhere(f"nothing of bytes {start} to {end} of `{doc}` is in the new corpus")
+        raise _nowhere(
+            f"nothing of bytes {start} to {end} of `{doc}` is in the new corpus", migration
+        )
     return {
         "of": "span",
         "kind": "same text" if redirected.exact else "changed text",
@@ -98,11 +102,11 @@ def _of_span(
     }
 
 
-def _nowhere(message: str) -> Exception:
-    from ragauge.errors import RagaugeError
+def _nowhere(message: str, migration: str) -> Exception:
+    from ragauge.errors import Place, RagaugeError
 
     hint = "ids are those of the old corpus; `ragauge corpus diff --review` lists what is gone"
-    return RagaugeError.of("unmapped", message, hint=hint)
+    return RagaugeError.of("unmapped", message, hint=hint, place=Place(migration))
 
 
 def _lines(answer: dict[str, Any]) -> list[str]:

@@ -11,4 +11,5 @@ DIALECT = Dialect(
     trace_marks=frozenset(),
     own_gold={},
     own_trace={},
+    cites_in_text=True,
 )

@@ -34,24 +34,27 @@ def with_citations(row: Row) -> None:
         return
     if citations_in(answer) is not None:  # `citations: [a, b]` is read wherever traces are
         return
-    ids = [_hit_id(entry) for entry in row.get("hits") or ()]
-    citations = cited_in(answer, ids, [hit_name(entry) for entry in row.get("hits") or ()])
-    if citations:
+    if citations := cited_in(answer, row.get("hits") or ()):
         row["citations"] = citations
 
 
-def cited_in(
-    answer: str, hit_ids: Sequence[str | None], hit_names: Sequence[str | None] = ()
-) -> list[str]:
+def cited_in_text(text: str | None, hit_ids: Sequence[str]) -> tuple[str, ...] | None:
+    """The hits that a text cites in brackets, by number or id; None where it cites none."""
+    if text is None or not hit_ids or ("[" not in text and "【" not in text):
+        return None
+    return tuple(cited_in(text, hit_ids)) or None
+
+
+def cited_in(answer: str, hits: Sequence[Any]) -> list[str]:
     """The ids of hits that a text cites, each once, in the order of the text.
 
     `[1]`, `[1, 3]`, `[1-3]`, `[^1]` and `[doc1]` are numbers of hits from 1, as prompts number
     them; `【1†source】` is what OpenAI's assistants write. What is in brackets and names no hit
-    is not a citation: Markdown links and asides look the same. `hit_names` also name hits that
-    have no ids, which only a number can mean.
+    is not a citation: Markdown links and asides look the same. A hit that has no id is called as
+    it is where traces are read, and only a number can mean it.
     """
-    numbered = hit_names or hit_ids
-    present = {hit_id for hit_id in hit_ids if hit_id is not None}
+    present = {hit_id for hit in hits if (hit_id := _hit_id(hit)) is not None}
+    names: dict[int, str | None] = {}  # by number: to find a name takes time, and few are cited
     cited: dict[str, None] = {}
     for match in _BRACKETED.finditer(answer):
         if answer[match.end() : match.end() + 1] == "(":  # a link of Markdown
@@ -68,8 +71,10 @@ def cited_in(
             cited.update(dict.fromkeys(parts))
         elif _NUMBERS.fullmatch(inside):
             for first, last in _RANGE.findall(inside):
-                for number in range(int(first), min(int(last or first), len(numbered)) + 1):
-                    if number >= 1 and (name := numbered[number - 1]) is not None:
+                for number in range(max(int(first), 1), min(int(last or first), len(hits)) + 1):
+                    if number not in names:
+                        names[number] = hit_name(hits[number - 1])
+                    if (name := names[number]) is not None:
                         cited[name] = None
     return list(cited)
 

@@ -179,11 +179,10 @@ def cited_hits(references: Sequence[CitedSource], hits: Sequence[Any]) -> list[s
     is of that file, or by its number.
     """
     known = [hit if isinstance(hit, dict) else {"id": hit} for hit in hits]
-    texts = [_plain(hit.get("text")) for hit in known]
-    names = [hit_name(entry) for entry in known]
+    names = [_plain_name(entry) or hit_name(entry) for entry in known]
     cited: dict[str, None] = {}
     for reference in references:
-        place = _place_of(reference, known, names, texts)
+        place = _place_of(reference, known, names)
         if place is not None:
             cited[names[place] or ""] = None
         elif reference.id is not None:
@@ -193,6 +192,16 @@ def cited_hits(references: Sequence[CitedSource], hits: Sequence[Any]) -> list[s
         elif reference.text is not None:  # of nothing that was retrieved: still a citation
             cited[f"{TEXT_ID}{text_hash(reference.text)}"] = None
     return list(cited)
+
+
+_PLAIN_HIT = {"id": str, "text": str, "score": float, "doc": str}
+
+
+def _plain_name(entry: dict[str, Any]) -> str | None:
+    """The id of a hit of the usual shape, which needs no second look; None for any other."""
+    if any(_PLAIN_HIT.get(name) is not type(value) for name, value in entry.items()):
+        return None
+    return entry.get("id")
 
 
 def hit_name(entry: Any) -> str | None:
@@ -207,7 +216,6 @@ def _place_of(
     reference: CitedSource,
     hits: Sequence[dict[str, Any]],
     names: Sequence[str | None],
-    texts: Sequence[str],
 ) -> int | None:
     """The rank from 0 of the hit that a citation means."""
     named = [place for place, name in enumerate(names) if name is not None]
@@ -217,7 +225,7 @@ def _place_of(
     quote = _plain(reference.text)
     if quote:
         for place in named:
-            if quote in texts[place]:
+            if quote in _plain(hits[place].get("text")):
                 return place
     known = {*reference.files, *([reference.id] if reference.id is not None else [])}
     of_file = [place for place in named if {names[place], str(hits[place].get("doc"))} & known]

@@ -24,9 +24,13 @@ from ragauge.formats.imports.foreign_format import (
     Side,
 )
 from ragauge.formats.imports.question_join import QuestionJoin
+from ragauge.formats.imports.span import TraceSpan
+from ragauge.formats.imports.trace_assembler import traces_of
 from ragauge.model.field_spellings import IMPORTED
 
 AUTO = "auto"
+SPANS = "otlp"
+"""The format that spans come in where no file holds them."""
 UNNAMED = "(unnamed)"
 """The id of a hit of which nothing is known but its rank."""
 _encode = msgspec.json.Encoder().encode
@@ -74,16 +78,42 @@ def native_rows(
     coverage.format = form.title
     read = form.reader(side)
     assert read is not None
-    for fields in read(files, options, coverage):
+    rows = read(files, options, coverage)
+    if side == "traces":
+        yield from _native_traces(form.name, rows, coverage, join)
+        return
+    for fields in rows:
         row = {IMPORTED: form.name, **fields}
-        if side == "traces":
-            _name_hits(row, coverage)
-            with_citations(row)
-            coverage.add(row)  # with the ids that the export has, before gold lends others
-            if join is not None:
-                join.apply(row, coverage)
-        else:
-            coverage.add_gold(row)
+        coverage.add_gold(row)
+        yield row
+
+
+def assemble(
+    spans: Iterable[TraceSpan],
+    *,
+    options: ImportOptions = ImportOptions(),  # noqa: B008  (frozen)
+    coverage: Coverage | None = None,
+    join: QuestionJoin | None = None,
+) -> list[Row]:
+    """The traces of spans that came in requests: the rows that a file of them would give.
+
+    A trace is whole only when all its spans are there; whoever collects them decides when that is.
+    """
+    coverage = Coverage() if coverage is None else coverage
+    traces = traces_of(spans, options, coverage, in_memory=True)
+    return list(_native_traces(SPANS, traces, coverage, join))
+
+
+def _native_traces(
+    format_name: str, rows: Iterable[Row], coverage: Coverage, join: QuestionJoin | None
+) -> Iterator[Row]:
+    for fields in rows:
+        row = {IMPORTED: format_name, **fields}
+        _name_hits(row, coverage)
+        with_citations(row)
+        coverage.add(row)  # with the ids that the export has, before gold lends others
+        if join is not None:
+            join.apply(row, coverage)
         yield row
 
 

@@ -19,7 +19,7 @@ from ragauge.errors import Place, RagaugeError
 from ragauge.files.json_faults import error_offset
 from ragauge.formats.imports.foreign_format import ForeignFile
 from ragauge.formats.imports.json_file import hex_id
-from ragauge.formats.imports.span import NO_ATTRIBUTES, TraceSpan, first_line
+from ragauge.formats.imports.span import BODY, NO_ATTRIBUTES, TraceSpan, first_line
 
 _BLOCK = 4 * 1024 * 1024
 _LARGE = 16 * 1024 * 1024
@@ -132,11 +132,17 @@ def json_spans(file: ForeignFile) -> Iterator[TraceSpan]:
             if body is not None:
                 yield from _body_spans(body)
             elif line.data is None:
-                yield from _document_spans(file, line, number)
+                data = _mapped(file, line.start, line.end)
+                yield from _document_spans(data, file.name, number)
             elif bytes(line.data).strip():  # not a body a line: a body or a list over many lines
-                rest = _Line(line.start, os.path.getsize(file.path), None)
-                yield from _document_spans(file, rest, number)
+                data = _mapped(file, line.start, os.path.getsize(file.path))
+                yield from _document_spans(data, file.name, number)
                 return
+
+
+def spans_of_json(body: bytes, name: str = BODY) -> list[TraceSpan]:
+    """The spans of one request body, all or none: a damaged one raises. `name` is for the error."""
+    return list(_document_spans(memoryview(body), name, 1))
 
 
 class _Line(NamedTuple):
@@ -189,18 +195,24 @@ def _line_body(data: memoryview) -> _Body | None:
         return None
 
 
-def _document_spans(file: ForeignFile, document: _Line, number: int) -> Iterator[TraceSpan]:
-    """The spans of a body, or a list of bodies, that may be of any size."""
+def _mapped(file: ForeignFile, start: int, end: int) -> memoryview:
     with file.open() as stream:
         # Closed when the last view of it is gone: parts of it may be in the hands of an error.
         mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    data = memoryview(mapped)[document.start : document.end]
+    return memoryview(mapped)[start:end]
+
+
+def _document_spans(data: memoryview, name: str, number: int) -> Iterator[TraceSpan]:
+    """The spans of a body, or a list of bodies, that may be of any size.
+
+    `name` and `number` are the file and the line that an error names.
+    """
     is_list = bytes(data[:_BLOCK]).lstrip()[:1] == b"["
     try:
         for body in _decode_raw_bodies(data) if is_list else (data,):
             yield from _parts_spans(memoryview(body))
     except _DECODE_ERRORS as error:
-        raise _damaged(file.name, data, number, error) from error
+        raise _damaged(name, data, number, error) from error
 
 
 def _parts_spans(data: memoryview) -> Iterator[TraceSpan]:
@@ -234,16 +246,17 @@ def _damaged(name: str, data: memoryview, number: int, error: Exception) -> Raga
     )
 
 
-def _body_spans(body: _Body) -> Iterator[TraceSpan]:
+def _body_spans(body: _Body) -> list[TraceSpan]:
+    spans: list[TraceSpan] = []
     for resource in body.resourceSpans or body.batches or ():
-        yield from _resource_spans(resource)
+        spans += _resource_spans(resource)
+    return spans
 
 
-def _resource_spans(part: _ResourceSpans) -> Iterator[TraceSpan]:
+def _resource_spans(part: _ResourceSpans) -> list[TraceSpan]:
     shared = _shared(part.resource)
-    for scope in part.scopeSpans or part.instrumentationLibrarySpans or ():
-        for span in scope.spans or ():
-            yield _span(span, shared)
+    scopes = part.scopeSpans or part.instrumentationLibrarySpans or ()
+    return [_span(span, shared) for scope in scopes for span in scope.spans or ()]
 
 
 def _shared(resource: _Resource | None) -> dict[str, Any]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Any, BinaryIO, NamedTuple
 
 from ragauge.errors import Place, RagaugeError
 from ragauge.files.parquet_reader import missing_extra
 from ragauge.formats.imports.foreign_format import ForeignFile
-from ragauge.formats.imports.span import NO_ATTRIBUTES, TraceSpan, first_line
+from ragauge.formats.imports.span import BODY, NO_ATTRIBUTES, TraceSpan, first_line
 
 _AT_ONCE = 16 * 1024 * 1024
 _RESOURCE, _LIST = 1, 2
@@ -115,6 +116,16 @@ def protobuf_spans(file: ForeignFile) -> Iterator[TraceSpan]:
                 yield from walk.requests(walk.end_of(length, size))
         except messages.failure as error:
             raise walk.damaged(str(error)) from error
+
+
+def spans_of_protobuf(body: bytes, name: str = BODY) -> list[TraceSpan]:
+    """The spans of one request body, all or none: a damaged one raises. `name` is for the error."""
+    messages = _messages(name)
+    walk = _Walk(name, BytesIO(body), messages)
+    try:
+        return list(walk.requests(len(body)))
+    except messages.failure as error:
+        raise walk.damaged(str(error)) from error
 
 
 class _Walk:

@@ -7,6 +7,8 @@ from typing import Any
 from msgspec import Struct
 
 NO_ATTRIBUTES: dict[str, Any] = {}
+BODY = "the request body"
+"""What errors call spans that come from no file."""
 
 
 class TraceSpan(Struct, gc=False):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from io import FileIO
+from contextlib import ExitStack
+from io import BytesIO
 from itertools import groupby, islice
-from operator import attrgetter, itemgetter
-from typing import Any
+from operator import attrgetter
+from typing import IO, Any
 
 import msgspec
 from msgspec import Struct
@@ -72,10 +73,17 @@ _trace_id, _start = attrgetter("trace_id"), attrgetter("start")
 
 
 def traces_of(
-    spans: Iterable[TraceSpan], options: ImportOptions, coverage: Coverage
+    spans: Iterable[TraceSpan],
+    options: ImportOptions,
+    coverage: Coverage,
+    *,
+    in_memory: bool = False,
 ) -> Iterator[Row]:
-    """The traces that spans are, in the order of their times."""
-    assembler = TraceAssembler(options, coverage)
+    """The traces that spans are, in the order of their times.
+
+    `in_memory` is for few spans, as a request brings them: their texts wait there.
+    """
+    assembler = TraceAssembler(options, coverage, in_memory=in_memory)
     with assembler.file:
         assembler.add(spans)
         yield from assembler.rows()
@@ -97,19 +105,21 @@ def span_reader(
 class TraceAssembler:
     """Takes spans in any order, and gives the traces in the order of their times."""
 
-    def __init__(self, options: ImportOptions, coverage: Coverage) -> None:
+    def __init__(
+        self, options: ImportOptions, coverage: Coverage, *, in_memory: bool = False
+    ) -> None:
         self.options = options
         self.coverage = coverage
         vocabularies: list[Vocabulary] = sorted(
             registry.vocabularies().values(), key=lambda one: (one.general, one.name)
         )
         self.vocabularies = vocabularies
-        self.marks: dict[str, tuple[int, Vocabulary]] = {}
-        for place, vocabulary in enumerate(vocabularies):
-            for mark in vocabulary.marks:
-                self.marks.setdefault(mark, (place, vocabulary))
-        self.mark_names = frozenset(self.marks)
-        self.file = tempfile.TemporaryFile(buffering=_BUFFER)  # noqa: SIM115  (its user closes it)
+        # Of the conventions that a span follows, the first one reads it.
+        self.marks = [(mark, one.read) for one in vocabularies for mark in one.marks]
+        self.in_memory = in_memory
+        self.file: IO[bytes] = (
+            BytesIO() if in_memory else tempfile.TemporaryFile(buffering=_BUFFER)  # noqa: SIM115  (its user closes it)
+        )
         self.size = 0
         # For each trace its earliest time, then where its spans stand in the file: offset and size
         # in one number, and a bare list of them, since there may be millions.
@@ -123,14 +133,14 @@ class TraceAssembler:
 
     def _record(self, span: TraceSpan) -> _Record:
         facts = None
-        marks = self.mark_names.intersection(span.attributes)
-        if len(marks) == 1:
-            (mark,) = marks
-            facts = self.marks[mark][1].read(span)
-        elif marks:
-            facts = min((self.marks[mark] for mark in marks), key=itemgetter(0))[1].read(span)
-        elif span.dropped:
-            facts = self._read_by_prefix(span)
+        attributes = span.attributes
+        for mark, read in self.marks:
+            if mark in attributes:
+                facts = read(span)
+                break
+        else:
+            if span.dropped:
+                facts = self._read_by_prefix(span)
         if facts is not None and facts.role in (RETRIEVER, CHAIN):
             build = span.resource.get("service.version")
             if isinstance(build, str) and (facts.index is None or "build" not in facts.index):
@@ -164,9 +174,13 @@ class TraceAssembler:
     def rows(self) -> Iterator[Row]:
         """The traces of all spans, by time; those of one moment by their ids."""
         ordered = sorted((trace[0], trace_id) for trace_id, trace in self.traces.items())
-        self.file.flush()
-        # Without a buffer: traces that overlap in time are read from here and there.
-        with open(self.file.fileno(), "rb", buffering=0, closefd=False) as file:
+        with ExitStack() as stack:
+            file = self.file
+            if not self.in_memory:
+                file.flush()
+                # Without a buffer: traces that overlap in time are read from here and there.
+                unbuffered = open(file.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115
+                file = stack.enter_context(unbuffered)
             stored = _RecordFile(file)
             for _, trace_id in ordered:
                 records = stored.records(self.traces.pop(trace_id)[1:])
@@ -295,7 +309,7 @@ class TraceAssembler:
 class _RecordFile:
     """Reads records back: ahead where traces follow each other, else what is asked for alone."""
 
-    def __init__(self, file: FileIO) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         self.file = file
         self.start = 0
         self.block = memoryview(b"")

@@ -66,6 +66,8 @@ TRACE_FIELDS = {
     "tokens": "the tokens of the models: a number, or an object with a total, or with input and "
     "output, as APIs give it",
     "cost": "what the trace cost, in your currency: a number, or an object with a total",
+    "unknown_ids": "ids of hits and citations that the corpus of a live monitor does not have",
+    "oversampled": "a live monitor kept the trace by a higher rate than that of all traffic",
 }
 
 SCORES_FIELDS = {
@@ -117,6 +119,15 @@ SCORES_FIELDS = {
     "metrics.ID.better": "`higher` or `lower`",
     "metrics.ID.unrounded": "value, low and high before rounding: `ragauge gate` judges by them",
     "metrics.ID.reason": "only where the value is null: why",
+    "metrics.ID.band": "only where gold names chunks and it depends on where in them the evidence "
+    "stands: the least and the greatest value; the value is null then",
+    "metrics.ID.ends[].value": "the metric at the least, and at the greatest, as `ragauge gate` "
+    "judges it: not rounded",
+    "metrics.ID.ends[].interval": "its 95 % interval",
+    "metrics.ID.ends[].detectable": "its smallest change that would show",
+    "metrics.ID.ends[].errored[].value": "with traces that have errors at their worst or best",
+    "metrics.ID.ends[].errored[].n": "its n",
+    "metrics.ID.ends[].errored[].interval": "its 95 % interval",
     "metrics.ID.default": "only where the value is null: what the profile's source prints for "
     "0/0, if it has a source",
     "slices.BY.PART.n": "questions in this part, by type, tag, section, document, language or "
@@ -129,6 +140,13 @@ SCORES_FIELDS = {
     "slices.BY.PART.metrics.ID.errored[].n": "its n",
     "slices.BY.PART.metrics.ID.errored[].interval": "its 95 % interval",
     "slices.BY.PART.metrics.ID.unrounded": "value, low and high before rounding",
+    "slices.BY.PART.metrics.ID.band": "as for the whole",
+    "slices.BY.PART.metrics.ID.ends[].value": "as for the whole",
+    "slices.BY.PART.metrics.ID.ends[].interval": "its 95 % interval",
+    "slices.BY.PART.metrics.ID.ends[].detectable": "its smallest change that would show",
+    "slices.BY.PART.metrics.ID.ends[].errored[].value": "as for the whole",
+    "slices.BY.PART.metrics.ID.ends[].errored[].n": "its n",
+    "slices.BY.PART.metrics.ID.ends[].errored[].interval": "its 95 % interval",
     "refusal_rules.RULE": "refusals that this rule decided",
     "refusal_table.CASE": "refusal as a classification: the four counts of records",
     "lambda.computed.STATE": "questions with this λ, computed from their slots",
@@ -224,6 +242,9 @@ SCORES_FIELDS = {
     "document",
     "questions[].units[].ranks": "the ranks, from 1, of the slots that found it",
     "questions[].units[].slots": "which slots these are, where it has several",
+    "questions[].units[].best": "the ranks where its evidence is found best, if that depends on "
+    "where in a chunk it stands",
+    "questions[].units[].worst": "the ranks where it is found worst",
     "questions[].slices.DIMENSION": "the parts of each slice that it is in",
     "questions[].wordings": "the paraphrase of each slot, where it has several; -1 for none",
     "questions[].good": "whether each slot's label is a good one (1), where it has several",
@@ -234,6 +255,8 @@ SCORES_FIELDS = {
     "questions[].cause": "what refines the label: the cause of most of its records; null for none",
     "questions[].causes.CAUSE": "records of the question with that cause",
     "questions[].values.ID": "the question's value of each metric that it has one of, not rounded",
+    "questions[].bands.ID": "only where gold names chunks: the least and the greatest value of a "
+    "metric that depends on where in them the evidence stands",
 }
 
 COMPARE_FIELDS = {
@@ -317,6 +340,9 @@ COMPARE_FIELDS = {
     "for their number",
     "kinds.retrieval": "how many questions are of which kind, by all that they expect",
     "kinds.answer": "the same by what came of the answers",
+    "kinds.document": "how many questions are of which kind by their documents alone, where "
+    "`--accept-doc-level` accepts that",
+    "document_level": "the deltas of metrics by document; null without `--accept-doc-level`",
     "k": "the cut-off within which something counts as found in the kinds of retrieval",
     "left_out.REASON": "questions that were not compared, by reason",
     "counted": "questions that were compared",
@@ -330,13 +356,21 @@ COMPARE_FIELDS = {
     "fail_on.KIND.questions": "how many questions are of the kinds that count, in retrieval or in "
     "their answers",
     "fail_on.KIND.kinds": "the same by kind; a question of two kinds counts as the first",
+    "fail_on.KIND.doc_kinds": "the same by document, of questions of which no more is known",
     "fail_on.KIND.allowed": "how many there may be",
     "fail_on.KIND.explained": "how many of them the noise of the baseline's repeats explains",
     "fail_on.KIND.open": "how many others may be, as gold names chunks and not evidence",
     "fail_on.KIND.repeated": "how many questions the baseline asked several times in one wording",
     "fail_on.KIND.unstable": "how many of those came out differently in the baseline itself",
     "fail_on.KIND.p": "how often exchanged repeats look as bad; null where none is unstable",
+    "fail_on.KIND.by_document": "whether kinds by document were accepted for it",
     "fail_on.KIND.failed": "whether more than are allowed are left",
+    "fail_on.KIND.status": "`pass`, `fail`, or `open` where that depends on what is not known",
+    "fail_on_checks": "every limit of --fail-on in its order; of two on one kind `fail_on` has "
+    "the one that decides",
+    "fail_on_checks[].given": "the limit as it was given",
+    "fail_on_checks[].kind": "the kind that it limits",
+    "fail_on_reason": "why --fail-on cannot be judged; null where it can",
     "exit_code": "what the command ends with: by its gates, or else by --fail-on",
     "per_query[].query_id": "the id of the question",
     "per_query[].kind": "what came of its retrieval; null where nothing is expected of it",
@@ -357,6 +391,7 @@ COMPARE_FIELDS = {
     "per_query[].possible": "the kinds that it may have; one where all places agree",
     "per_query[].regression": "whether it lost something: `yes`, `no`, or `open` where that "
     "depends on the place of the evidence",
+    "per_query[].doc_kind": "what came of its documents; null unless no more is known of it",
     "per_query[].certain": "false where `kind` does not hold at all places",
     "per_query[].places": "how many places its evidence may stand at; null where it is known",
     "per_query[].a_found": "how many of them the first run finds within k",

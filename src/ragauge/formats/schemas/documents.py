@@ -124,17 +124,21 @@ _DELTA = record(
     unrounded=record(a=OR_NUMBER, b=OR_NUMBER, delta=OR_NUMBER, interval=INTERVAL),
 )
 _SLICE_DELTA = record(a=NUMBER, b=NUMBER, delta=NUMBER, n=WHOLE, interval=INTERVAL)
-_CHECK = record(
-    questions=WHOLE,
-    kinds=COUNTS,
-    allowed=WHOLE,
-    explained=WHOLE,
-    open=WHOLE,
-    repeated=WHOLE,
-    unstable=WHOLE,
-    p=_SHARE,
-    failed=FLAG,
-)
+_CHECK_FIELDS = {
+    "questions": WHOLE,
+    "kinds": COUNTS,
+    "doc_kinds": COUNTS,
+    "allowed": WHOLE,
+    "explained": WHOLE,
+    "open": WHOLE,
+    "repeated": WHOLE,
+    "unstable": WHOLE,
+    "p": _SHARE,
+    "by_document": FLAG,
+    "failed": FLAG,
+    "status": {"enum": ["pass", "fail", "open"]},
+}
+_CHECK = record(**_CHECK_FIELDS)
 _SIZES = (
     "least_evidence",
     "gold_bytes",
@@ -144,6 +148,7 @@ _SIZES = (
     "b_top_bytes",
 )
 _KINDS = record(**dict.fromkeys(comparison.KINDS, WHOLE))
+_DOC_KINDS = record(**dict.fromkeys(comparison.DOC_KINDS, WHOLE))
 
 
 def _keyed(value: Schema) -> Schema:
@@ -170,7 +175,8 @@ def compare_schema() -> Schema:
         aggregate_b=aggregate,
         deltas={**deltas, "additionalProperties": _DELTA},
         slices=_keyed(_keyed(record(n=WHOLE, deltas=_keyed(_SLICE_DELTA)))),
-        kinds=record(retrieval=_KINDS, answer=_KINDS),
+        kinds=record(retrieval=_KINDS, answer=_KINDS, document=_DOC_KINDS),
+        document_level=optional(_keyed(_DELTA)),
         k=WHOLE,
         left_out=COUNTS,
         counted=WHOLE,
@@ -178,6 +184,8 @@ def compare_schema() -> Schema:
         notes=listed(TEXT),
         verdict=optional(VERDICT),
         fail_on={"type": "object", "additionalProperties": _CHECK},
+        fail_on_checks=listed(record(given=TEXT, kind=TEXT, **_CHECK_FIELDS)),
+        fail_on_reason=OR_TEXT,
         exit_code=WHOLE,
         per_query=listed(of_struct(comparison.QueryComparison, written=True)),
     )

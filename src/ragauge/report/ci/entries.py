@@ -99,14 +99,17 @@ def decision(view: ComparisonView) -> str | None:
 
 def fail_on_counts(view: ComparisonView) -> str:
     """How many questions there are of the kinds that `--fail-on` forbids; empty if none fails."""
-    return " and ".join(_check_words(check) for check in view.fail_on if check.failed)
+    words = (_check_words(check) for check in view.fail_on if check.failed)
+    return " and ".join(dict.fromkeys(words))
 
 
 def _check_words(check: KindCheck) -> str:
     """How many questions, and what is let pass of them."""
-    words = " and ".join(
+    counts = [
         f"{n} {kind if n == 1 else sentences.PLURALS[kind]}" for kind, n in check.kinds.items() if n
-    )
+    ]
+    counts += [f"{n} {kind} (by document)" for kind, n in check.doc_kinds.items() if n]
+    words = " and ".join(counts)
     if check.explained and check.p is not None:
         words += f", {check.explained} within the noise of run a (p = {check.p:.4f})"
     return f"{words}, {check.allowed} allowed" if check.allowed else words

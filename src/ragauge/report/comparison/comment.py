@@ -55,6 +55,7 @@ def _deltas(comparison: Comparison) -> list[str]:
         *([] if moved is None else [moved]),
         *sentences.lost_lines(deltas),
         *sentences.place_lines(comparison),
+        *sentences.document_lines(comparison),
     ]
     rest_lines = [f"- {shortened(line)}" for line in rest]
     return [

@@ -48,6 +48,13 @@ def _text(view: ComparisonView) -> str:
     lines += worse[:room]
     if len(worse) > room:
         lines.append(not_annotated(f"{len(worse) - room} more questions that lost something"))
+    slices = sentences.slice_lines(comparison, worse=True)
+    lines += [
+        command("notice", f"{name}: {line}; not adjusted", title="ragauge: slice")
+        for name, line in slices[:MOST_ANNOTATIONS]
+    ]
+    if len(slices) > MOST_ANNOTATIONS:
+        lines.append(not_annotated(f"{len(slices) - MOST_ANNOTATIONS} more slices that are worse"))
     headline = sentences.headline(comparison)
     decision = entries.decision(view)
     if decision is not None:

@@ -52,14 +52,25 @@ def _document(view: ComparisonView) -> dict[str, Any]:
             dimension: {name: _slice(part) for name, part in parts.items()}
             for dimension, parts in comparison.slices.items()
         },
-        "kinds": {"retrieval": _kinds(comparison.kinds), "answer": _kinds(comparison.answer_kinds)},
+        "kinds": {
+            "retrieval": _kinds(comparison.kinds),
+            "answer": _kinds(comparison.answer_kinds),
+            "document": comparison.doc_kinds,
+        },
+        "document_level": None
+        if comparison.documents is None
+        else {delta.metric: _delta(delta) for delta in comparison.documents.deltas},
         "k": comparison.k,
         "left_out": dict(sorted(comparison.left_out.items())),
         "counted": comparison.counted,
         "causes": msgspec.to_builtins(comparison.causes),
         "notes": list(comparison.notes),
         "verdict": None if verdict is None else verdict_document(verdict),
-        "fail_on": {check.kind: _check(check) for check in view.fail_on},
+        "fail_on": _by_kind(view),
+        "fail_on_checks": [
+            {"given": check.given, "kind": check.kind, **_check(check)} for check in view.fail_on
+        ],
+        "fail_on_reason": view.undecided,
         "exit_code": int(view.exit_code),
         "per_query": [_query(query) for query in comparison.per_query],
     }
@@ -73,7 +84,7 @@ def _undecided(places: PlaceCounts | None) -> dict[str, int]:
 
 def _sizes(places: PlaceCounts | None) -> dict[str, Any] | None:
     """How large chunks and hits are, where runs of several chunkings were compared."""
-    if places is None:
+    if places is None or not places.has_sizes:
         return None
     return {
         "least_evidence": places.least_evidence,
@@ -150,17 +161,30 @@ def _slice(part: ComparedSlice) -> dict[str, Any]:
     return {"n": part.n, "deltas": deltas}
 
 
+def _by_kind(view: ComparisonView) -> dict[str, Any]:
+    """The limit of each kind that decides: of several, one that failed, or that allows least."""
+    by_kind: dict[str, Any] = {}
+    for check in sorted(
+        view.fail_on, key=lambda one: (not one.failed, not one.is_open, one.allowed)
+    ):
+        by_kind.setdefault(check.kind, _check(check))
+    return {check.kind: by_kind[check.kind] for check in view.fail_on}
+
+
 def _check(check: KindCheck) -> dict[str, Any]:
     return {
         "questions": check.questions,
         "kinds": dict(check.kinds),
+        "doc_kinds": dict(check.doc_kinds),
         "allowed": check.allowed,
         "explained": check.explained,
         "open": check.open,
         "repeated": check.repeated,
         "unstable": check.unstable,
         "p": _p(check.p),
+        "by_document": check.by_document,
         "failed": check.failed,
+        "status": "fail" if check.failed else "open" if check.is_open else "pass",
     }
 
 

@@ -69,6 +69,8 @@ def _properties(view: ComparisonView) -> tuple[tuple[str, str], ...]:
             (plain(delta.metric), _delta_value(delta))
             for delta in sentences.shown_deltas(comparison.deltas)
         ),
+        *((f"slice {name}", line) for name, line in sentences.slice_lines(comparison)),
+        *(("by document", line) for line in sentences.document_lines(comparison)),
     )
 
 

@@ -87,6 +87,7 @@ def deltas(comparison: Comparison, escape: Escape = escaped) -> list[str]:
         *([] if undefined is None else [undefined]),
         sentences.rung_line(comparison),
         *sentences.place_lines(comparison),
+        *sentences.document_lines(comparison),
     ]
     return [*lines, *(f"- {escape(line)}" for line in rest), ""]
 

@@ -23,6 +23,7 @@ from ragauge.model.comparison import (
     Kind,
     QueryComparison,
     RankBand,
+    SliceDelta,
     rank_text,
 )
 from ragauge.model.metric_names import metric_label
@@ -86,11 +87,12 @@ def place_lines(comparison: Comparison) -> list[str]:
     gold_bytes, hit_a, hit_b, top_a, top_b = (
         f"{round(size):,}" for size in (places.gold_bytes, *places.hit_bytes, *places.top_bytes)
     )
-    lines = [
-        f"regressions: {places.sure} sure, {places.regression_open} open, {places.none} none"
-        f" · chunk of the gold {gold_bytes} bytes (median), hits of a {hit_a}, of b {hit_b}"
-        f" · bytes in the first {comparison.k}: a {top_a}, b {top_b}"
-    ]
+    lines = [f"regressions: {places.sure} sure, {places.regression_open} open, {places.none} none"]
+    if places.has_sizes:
+        lines[0] += (
+            f" · chunk of the gold {gold_bytes} bytes (median), hits of a {hit_a}, of b {hit_b}"
+            f" · bytes in the first {comparison.k}: a {top_a}, b {top_b}"
+        )
     lines += [
         f"{plain(metric_label(delta.metric))}: {phrases.signed_number(delta.estimate.delta)} "
         f"({bounds(delta.estimate.interval)}), estimated from {delta.estimate.pins} sampled pins"
@@ -106,12 +108,32 @@ def place_lines(comparison: Comparison) -> list[str]:
             f"{phrases.count(places.wide, 'question')} with too many combinations of places: "
             "the ends of either run were taken"
         )
-    if places.regression_open or places.kind_open:
+    by_document = sum(
+        not query.certain and query.doc_kind is not None for query in comparison.per_query
+    )
+    if places.kind_open > by_document or (places.regression_open and not by_document):
         pins = min(40, places.kind_open)
         lines.append(
             "gold names chunks, and nobody wrote down where in them the evidence stands; to "
             f"decide: ragauge gold pin --narrow --open CMP.json --sample {pins}"
         )
+    return lines
+
+
+def document_lines(comparison: Comparison) -> list[str]:
+    """What was found by document, where that is all that is known of some evidence."""
+    kinds = comparison.doc_kinds
+    if not any(kinds.values()):
+        return []
+    counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items() if n)
+    lines = [f"by document, which does not show that the evidence was found: {counts}"]
+    deltas = () if comparison.documents is None else comparison.documents.deltas
+    lines += [
+        f"by document: {plain(delta.metric)} {side(delta.a, None)} → {side(delta.b, None)}, "
+        f"{change(delta)} ({bounds(delta.interval)}), n = {delta.n}"
+        for delta in deltas
+        if delta.metric.endswith(f"@{comparison.k}")
+    ]
     return lines
 
 
@@ -291,6 +313,33 @@ def slice_cells(part: ComparedSlice, metrics: Sequence[str]) -> list[str]:
             change = phrases.signed_number(delta.delta)
             cells.append(f"{change} ({bounds(delta.interval)})" if delta.interval else change)
     return cells
+
+
+def slice_lines(comparison: Comparison, *, worse: bool = False) -> list[tuple[str, str]]:
+    """Each slice that tables show, and its changes in a line; or those surely worse by a metric."""
+    metrics = slice_metrics(comparison)
+    lines = []
+    for dimension, parts in listed_slices(comparison).items():
+        for name, part in parts:
+            deltas = [delta for metric in metrics if (delta := part.of(metric)) is not None]
+            if worse:
+                deltas = [delta for delta in deltas if _is_surely_worse(delta)]
+            texts = [
+                f"{plain(metric_label(delta.metric))} {phrases.signed_number(delta.delta)} "
+                f"({bounds(delta.interval)}), n = {delta.n}"
+                for delta in deltas
+            ]
+            if texts:
+                lines.append((plain(f"{dimension}={name}"), "; ".join(texts)))
+    return lines
+
+
+def _is_surely_worse(delta: SliceDelta) -> bool:
+    """Whether the interval of a slice, taken alone, lies on the worse side."""
+    if delta.interval is None:
+        return False
+    low, high = delta.interval
+    return high < 0 if delta.better == "higher" else low > 0
 
 
 def family(deltas: Iterable[Delta]) -> str:

@@ -53,7 +53,7 @@ def _text(view: ComparisonView) -> str:
     _print_deltas(console, view)
     _print_slices(console, view)
     console.print(sentences.rung_line(comparison))
-    for line in sentences.place_lines(comparison):
+    for line in (*sentences.place_lines(comparison), *sentences.document_lines(comparison)):
         console.print(line)
     console.print(sentences.retrieval_line(comparison))
     console.print(sentences.answer_line(comparison))

@@ -122,6 +122,7 @@ def _metric_lines(comparison: Comparison) -> list[str]:
         *([] if undefined is None else [undefined]),
         sentences.rung_line(comparison),
         *sentences.place_lines(comparison),
+        *sentences.document_lines(comparison),
     ]
 
 

@@ -24,21 +24,26 @@ def _csp_hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
+def policy() -> str:
+    """What a browser may do on a page; a server that shows pages says it too."""
+    style, script = package_text("report.css"), package_text("report.js")
+    return (
+        f"default-src 'none'; style-src {_csp_hash(style)}; "
+        f"script-src {_csp_hash(script)}; base-uri 'none'; form-action 'none'"
+    )
+
+
 def render(template: str, *, blocks: Blocks, **context: Any) -> str:
     """The whole file, from one of our templates.
 
     A browser may run our script, use our style, and nothing else: the policy names both by hash.
     """
     style, script = package_text("report.css"), package_text("report.js")
-    policy = (
-        f"default-src 'none'; style-src {_csp_hash(style)}; "
-        f"script-src {_csp_hash(script)}; base-uri 'none'; form-action 'none'"
-    )
     page = environment().get_template(template)
     return page.render(
         **context,
         version=__version__,
-        policy=policy,
+        policy=policy(),
         style=raw_text(style),
         script=raw_text(script),
         blocks=[(name, raw_text(text)) for name, text in blocks],

@@ -51,9 +51,11 @@ def _message(view: View) -> _BadgeMessage:
         return _BadgeMessage(_decided(verdict), verdict.status)
     for base in _HEADLINE:
         for name, result in view.scores.metrics.items():
-            if name.partition("@")[0] == base and result.value is not None:
+            ends = (result.value,) if result.band is None else result.band
+            known = [_short(end) for end in ends if end is not None]
+            if name.partition("@")[0] == base and known:
                 short_name = name.partition(".")[2][:40]
-                return _BadgeMessage(f"{short_name} {_short(result.value)}", "none")
+                return _BadgeMessage(f"{short_name} {' … '.join(known)}", "none")
     return _BadgeMessage("no gates", "none")
 
 

@@ -48,8 +48,8 @@ def _metrics(scores: Scores) -> list[tuple[str, str]]:
         (
             plain(name),
             plain(f"0/0: {result.left_out or result.reason}")
-            if result.value is None
-            else f"{phrases.number(result.value)} (n = {result.n})",
+            if result.value is None and result.band is None
+            else f"{phrases.metric_number(result)} (n = {result.n})",
         )
         for name, result in scores.metrics.items()
     ]

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from ragauge.model.report import Report, View
-from ragauge.model.scores_document import json_text, rounded, to_document
+from ragauge.model.scores_document import json_text, rounded, rounded_pair, to_document
 
 _KEYS = {
     "precision": "answer.grounded_precision",
@@ -26,10 +26,15 @@ def _text(view: View) -> str:
         "answerable": scores.tally.answerable,
         "unanswerable": scores.tally.unanswerable,
     }
+    bands: dict[str, Any] = {}
     for key, metric in _KEYS.items():
         name = f"{metric}@{k}" if metric.startswith("retrieval.") else metric
         document[key] = rounded(scores.metrics[name].shown) if name in scores.metrics else None
+        if name in scores.metrics and scores.metrics[name].band is not None:
+            bands[key] = rounded_pair(scores.metrics[name].band)
     document["k"] = k
+    if bands:  # beyond the source, which knows no places
+        document["bands"] = bands
     document["gates"] = {result.gate.name: result.gate.given for result in view.verdict.gates}
     document["pass"] = view.verdict.gates_pass
     if not view.full:

@@ -7,7 +7,10 @@ from ragauge.report import markdown
 
 
 def _percent(view: View, metric: str) -> str:
-    value = view.scores.metrics[metric].shown if metric in view.scores.metrics else None
+    result = view.scores.metrics.get(metric)
+    if result is not None and result.band is not None:
+        return " … ".join(f"{100 * end:.1f}%" for end in result.band)
+    value = None if result is None else result.shown
     return "n/a" if value is None else f"{100 * value:.1f}%"
 
 

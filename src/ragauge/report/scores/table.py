@@ -76,9 +76,9 @@ def _print_metrics(console: Console, view: View) -> None:
     for name, metric in phrases.listed_metrics(scores, verdict).items():
         metrics.add_row(
             metric_label(name),
-            phrases.number(metric.value),
+            phrases.metric_number(metric),
             str(metric.n),
-            phrases.interval(metric.interval),
+            phrases.metric_interval(metric),
             phrases.metric_note(metric),
         )
     console.print(metrics)
@@ -99,8 +99,8 @@ def _print_slices(console: Console, view: View) -> None:
         heads = [phrases.metric_head(column) for column in columns]
         slices = _table(plain(dimension), "n", *heads, right=("n", *heads))
         for name, part in list(parts.items())[: len(parts) if view.full else _SLICES]:
-            values = [part.value(metric) for metric in columns]
-            slices.add_row(name, str(part.n), *(phrases.number(value) for value in values))
+            values = [phrases.metric_number(part.metrics.get(metric)) for metric in columns]
+            slices.add_row(name, str(part.n), *values)
         console.print(slices)
         if len(parts) > _SLICES and not view.full:
             console.print(f"... and {len(parts) - _SLICES} more; --full shows all")

@@ -22,6 +22,7 @@ from ragauge.formats.hits import TEXT_ID
 from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.traces import RowReader
 from ragauge.ids import parts_of
+from ragauge.metrics.facts import Fact
 from ragauge.model.chunk import Chunk
 from ragauge.model.payloads import trace_of, unreadable
 from ragauge.model.trace import Citation, Hit, Trace
@@ -39,6 +40,7 @@ _LONGEST_EXAMPLE = 60
 """Of a text that is shown as an example."""
 
 _CHUNK = 512
+_CITES_IN_TEXT = int(Fact.CITES_IN_TEXT)
 
 
 class Usual(NamedTuple):
@@ -48,6 +50,7 @@ class Usual(NamedTuple):
     hits: Sequence[str]
     said: str | None
     citations: Sequence[str] | None
+    facts: int
 
 
 class RangeReducer:
@@ -79,6 +82,7 @@ class RangeReducer:
         self.by_question_only = job.rules.by == "question"
         self.keep_last = job.rules.keep == "last"
         self.strip_citations = self.reader.strip_citations
+        self.cites_in_text = self.reader.cites_in_text
         # Places and lists of chunks are looked up for each trace by itself.
         self.exact_only = bool(job.keys.details or job.chunks or job.stored)
         self.by_columns = not (
@@ -169,7 +173,12 @@ class RangeReducer:
         try:
             if self.job.stored:
                 return self.placed(trace_of(data))
-            trace = self.fast_in_full.trace(data, line, strip_citations=self.strip_citations)
+            trace = self.fast_in_full.trace(
+                data,
+                line,
+                strip_citations=self.strip_citations,
+                cites_in_text=self.cites_in_text,
+            )
             if trace is None:
                 trace = self.reader.trace(decode_row(data, cut=False, overlong=False), line)
             return self.placed(trace)
@@ -282,16 +291,19 @@ class RangeReducer:
         """What a row says that gives no more of its hits than ids and texts; None for others."""
         if row.hit_kind == "places":
             return None
-        claim, text, citations = row.answered()
+        claim, text, citations, in_text = row.answered(cites_in_text=self.cites_in_text)
         if citations is not None and self.strip_citations:
             citations = [chunk_id.strip() for chunk_id in citations]
-        return Usual(row.question, row.hit_ids, text if claim is None else claim, citations)
+        said = text if claim is None else claim
+        return Usual(row.question, row.hit_ids, said, citations, _CITES_IN_TEXT if in_text else 0)
 
     def _fast(self, row: FastRow, data: bytes, line: int) -> bool:
         """Reduce a row of a usual shape; return False if it needs the exact path."""
         usual = None if self.exact_only else self.usual(row)
         if usual is None:
-            trace = row.trace(None, strip_citations=self.strip_citations)
+            trace = row.trace(
+                None, strip_citations=self.strip_citations, cites_in_text=self.cites_in_text
+            )
             if trace is None:
                 return False
             try:
@@ -299,7 +311,7 @@ class RangeReducer:
             except FieldError as error:  # offsets of another unit than those of the gold
                 self._problem(error, decode_row(data, cut=False, overlong=False), line)
             return True
-        question, hits, said, citations = usual
+        question, hits, said, citations, facts = usual
         code = self.find(row.qid, row.question, row.turn)
         if self._admit(row, line, code):
             assert code is not None
@@ -311,7 +323,7 @@ class RangeReducer:
                 self.reducer.note_usage(usage)
             paraphrase = self.paraphrase(code, row.paraphrase, question)
             slot = slot_name(paraphrase, row.seed, row.turn)
-            self.pend((code, slot, line, hits, said, citations, 0))
+            self.pend((code, slot, line, hits, said, citations, facts))
         return True
 
     def paraphrase(self, code: int, number: int | None, question: str | None) -> int | None:

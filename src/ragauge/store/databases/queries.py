@@ -30,7 +30,9 @@ RUN_COLUMNS = (
 TABLES = (
     "eval_runs", "eval_query_results", "eval_gold_items", "eval_chunks", "eval_tags",
     "eval_scorings", "eval_metric_values", "eval_decisions", "eval_live_minutes",
-    "eval_live_windows",
+    "eval_live_windows", "live_traces", "live_counts", "live_tokens", "live_sessions",
+    "live_alerts", "live_alert_events", "live_outbox", "live_pairs", "live_gold_candidates",
+    "live_keys", "live_actions", "live_marks", "live_gold", "live_deletions",
 )  # fmt: skip
 
 FACTS = ", ".join(ResultFacts._fields)
@@ -86,6 +88,20 @@ class StoreQueries(ABC):
     @abstractmethod
     def _execute_many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
         """Run a statement for each row of parameters, within a transaction."""
+
+    def read(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
+        """All rows of a query on the tables of live traffic, whose SQL is in `live`."""
+        return self._read(sql, parameters)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Execute]:
+        """One durable transaction on those tables."""
+        with self._transaction(durable=True) as execute:
+            yield execute
+
+    def execute_many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
+        """Run a statement for each row, within such a transaction."""
+        self._execute_many(sql, rows)
 
     def _lock_key(self, execute: Execute, key: str | None) -> None:
         """Let no other process add or delete what has a key."""

@@ -413,18 +413,25 @@ def test_compare_writes_down_what_its_exit_code_says(folder: Folder) -> None:
 
 # --- CSV and Parquet ---
 
-HEADS = ["qid", "turn", "kind", "certain", "regression", "possible", "a_rank", "b_rank",
-         "a_reciprocal", "b_reciprocal", "units", "a_units", "b_units", "lost", "rungs",
+HEADS = ["qid", "turn", "kind", "certain", "regression", "possible", "doc_kind", "a_rank",
+         "b_rank", "a_reciprocal", "b_reciprocal", "units", "a_units", "b_units", "lost", "rungs",
          "answer_kind", "a_label", "b_label", "a_cause", "b_cause", "refusal", "citations", "note",
-         "failed_gate", "damage_share"]  # fmt: skip
+         "slices", "failed_gate", "damage_share"]  # fmt: skip
 
 
 def test_csv_as_a_whole() -> None:
-    assert text("csv", SMALL).splitlines() == [
+    third = msgspec.structs.replace(SMALL.per_query[2], doc_kind="doc_regression")
+    value = msgspec.structs.replace(
+        SMALL,
+        parts={("q1", None): ("type=table", "tag=old")},
+        per_query=(*SMALL.per_query[:2], third),
+    )
+    assert text("csv", value).splitlines() == [
         ",".join(HEADS),
-        "q1,,win,yes,,,,2,,,,,,,exact,,,,,,,,,,",
-        "q2,,loss,yes,,,1,3,1.0000,0.3333,2,2.0000,1.5000,p4#1,,,,,,,,,,,",
-        "q3,2,regression,yes,,,1,,,,,,,,doc,regression,OK,MISSING,,,,hit → miss,missing in b,,",
+        'q1,,win,yes,,,,,2,,,,,,,exact,,,,,,,,,"type=table; tag=old",,',
+        "q2,,loss,yes,,,,1,3,1.0000,0.3333,2,2.0000,1.5000,p4#1,,,,,,,,,,,,",
+        "q3,2,regression,yes,,,doc_regression,1,,,,,,,,doc,regression,OK,MISSING,,,,hit → miss,"
+        "missing in b,,,",
     ]
 
 

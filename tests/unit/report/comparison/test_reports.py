@@ -15,6 +15,7 @@ from ragauge import registry
 from ragauge.codes import ExitCode
 from ragauge.model import phrases
 from ragauge.model.comparison import (
+    DOC_KINDS,
     KINDS,
     MATCH_LEVELS,
     SCHEMA,
@@ -276,9 +277,9 @@ def test_the_json_as_a_whole() -> None:
     }  # fmt: skip
     places: dict[str, Any] = {
         "possible": [], "regression": None, "certain": True, "places": None, "a_found": None,
-        "b_found": None,
+        "b_found": None, "doc_kind": None,
     }  # fmt: skip
-    expected = {
+    expected: dict[str, Any] = {
         "schema": SCHEMA,
         "run_a": "old",
         "run_b": "new",
@@ -342,7 +343,9 @@ def test_the_json_as_a_whole() -> None:
         "kinds": {
             "retrieval": {**dict.fromkeys(KINDS, 0), "regression": 1, "loss": 1, "win": 1},
             "answer": {**dict.fromkeys(KINDS, 0), "regression": 1, "draw": 2},
+            "document": dict.fromkeys(DOC_KINDS, 0),
         },
+        "document_level": None,
         "k": 10,
         "left_out": {"changed": 2, "only in a": 1},
         "counted": 3,
@@ -355,6 +358,8 @@ def test_the_json_as_a_whole() -> None:
             "blocks": [],
         },
         "fail_on": {},
+        "fail_on_checks": [],
+        "fail_on_reason": None,
         "exit_code": 1,
         "per_query": [
             {

@@ -46,14 +46,14 @@ def _read(span: TraceSpan) -> SpanFacts:
     role = _ROLES.get(kind) if isinstance(kind, str) else None
     if role is None:
         role = _role_of(kind, attributes)
-    facts = SpanFacts(role)
-    metadata = attributes.get("metadata")
+    metadata, session = attributes.get("metadata"), attributes.get("session.id")
+    qid = index = None
     if isinstance(metadata, str):
-        facts.qid, facts.index = _metadata_facts(metadata)
+        qid, index = _metadata_facts(metadata)
     elif isinstance(metadata, dict):
-        facts.qid, facts.index = payload.qid_in(metadata), payload.index_in(metadata)
-    session = attributes.get("session.id")
-    facts.session = session if isinstance(session, str) else None
+        qid, index = payload.qid_in(metadata), payload.index_in(metadata)
+    session = session if isinstance(session, str) else None
+    facts = SpanFacts(role, qid=qid, session=session, index=index)
     if role == CHAIN:
         facts.input = attributes.get("input.value")
         facts.output = attributes.get("output.value")
