@@ -30,8 +30,10 @@ FUZZ_SECONDS ?= 300
 FUZZ ?=
 
 PIP := -m pip --disable-pip-version-check --quiet install
-# Each file is checked against its hash, and nothing may come that has none.
-HASHED := $(PIP) --require-hashes --requirement
+# Each file is checked against its hash, and nothing may come that has none. The lists are complete,
+# so nothing is resolved: a resolver would prefer a release of today, for `psycopg[binary]` say, and
+# then refuse it because it has no hash.
+HASHED := $(PIP) --no-deps --require-hashes --requirement
 # What the package needs is there by then, also what builds it.
 PACKAGE := $(PIP) --no-deps --no-build-isolation --editable .
 

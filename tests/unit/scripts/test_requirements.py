@@ -66,7 +66,7 @@ def test_make_installs_nothing_without_a_hash() -> None:
         installs = re.findall(r"bin/python (.+)", rules[name])
         assert re.fullmatch(r"\$\(HASHED\) requirements/[a-z]+\.txt( --no-compile)?", installs[0])
         assert [line.split()[0] for line in installs[1:]] in ([], ["$(PACKAGE)"])
-    assert "HASHED := $(PIP) --require-hashes --requirement\n" in makefile
+    assert "HASHED := $(PIP) --no-deps --require-hashes --requirement\n" in makefile
     assert re.search(r"^PACKAGE := \$\(PIP\) --no-deps --no-build-isolation ", makefile, re.M)
 
 
