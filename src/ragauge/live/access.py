@@ -31,6 +31,9 @@ INGEST, READ, ADMIN = "ingest", "read", "admin"
 SCOPES = (INGEST, READ, ADMIN)
 PREFIX = "rgk"
 COOKIE = "ragauge_session"
+FORM_COOKIE = "ragauge_form"
+"""What a form must repeat where there is no session: the form that logs in, and all of them while
+the server is open to this machine."""
 SESSION_MS = 12 * 3_600_000
 _FRESH_MS = 5000
 """So long after a token was revoked, a server that knew it may still let it in."""
@@ -54,7 +57,7 @@ class AccessDeniedError(Exception):
 
 
 class Caller(Struct, frozen=True):
-    """Who sends a request: a tenant, and what it may do. `csrf` goes into forms of a session."""
+    """Who sends a request: a tenant, and what it may do. `csrf` is what its forms must repeat."""
 
     tenant: str
     scopes: frozenset[str]
@@ -313,9 +316,8 @@ def refuse_foreign_page(host: str, origin: str | None, site: str | None, *, loca
     """
     if local and not is_loopback(urlsplit(f"//{host}").hostname or ""):
         raise AccessDeniedError(403, "this server answers to localhost only")
-    if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
-        raise AccessDeniedError(403, "a page of another site may not send this")
-    if origin is None and site in ("cross-site", "same-site"):
+    is_foreign = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+    if is_foreign or site in ("cross-site", "same-site"):
         raise AccessDeniedError(403, "a page of another site may not send this")
 
 
@@ -339,11 +341,11 @@ async def require(request: Request, scope: str) -> Caller:
         caller = logged_in
         if not is_safe:
             refuse_foreign_page(host or "", origin, site, local=False)
-            await _check_csrf(request, caller)
+            await _check_csrf(request, caller.csrf)
     elif await _quickly(access.is_fresh(None), access.is_open):
         site = None if is_safe and headers.get("sec-fetch-mode") == "navigate" else site
         refuse_foreign_page(host or "", origin, site, local=True)
-        caller = Caller("", frozenset(SCOPES))
+        caller = Caller("", frozenset(SCOPES), csrf=request.cookies.get(FORM_COOKIE))
     else:
         raise AccessDeniedError(401, "a token is needed: `Authorization: Bearer rgk_...`")
     if scope not in caller.scopes and not (scope == READ and ADMIN in caller.scopes):
@@ -360,10 +362,26 @@ async def _quickly(at_once: bool, ask: Callable[..., Answer], *arguments: str) -
     return ask(*arguments) if at_once else await run_in_threadpool(ask, *arguments)
 
 
-async def _check_csrf(request: Request, caller: Caller) -> None:
+async def check_form(request: Request, csrf: str | None) -> None:
+    """Refuse a form that no page of this server has sent.
+
+    A browser says where a form comes from, and the form repeats what only its page was told. A
+    program with a token in its header needs neither: no page can make a browser send that.
+    """
+    headers = request.headers
+    if headers.get("authorization") is not None:
+        return
+    host, origin, site = (headers.get(name) for name in ("host", "origin", "sec-fetch-site"))
+    if origin is None and site is None:
+        raise AccessDeniedError(403, "a form must say where it comes from: `Origin` is missing")
+    refuse_foreign_page(host or "", origin, site, local=False)
+    await _check_csrf(request, csrf)
+
+
+async def _check_csrf(request: Request, csrf: str | None) -> None:
     sent = request.headers.get("x-csrf-token")
     if sent is None and "form-urlencoded" in request.headers.get("content-type", ""):
         form = dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
         sent = form.get("csrf")
-    if sent is None or not hmac.compare_digest(sent.encode(), (caller.csrf or "").encode()):
+    if not sent or not csrf or not hmac.compare_digest(sent.encode(), csrf.encode()):
         raise AccessDeniedError(403, "the form has expired: load the page again")

@@ -19,10 +19,12 @@ DOCUMENT_DRIFT = "document-drift"
 DOCUMENT_PSI = "live.document_psi"
 
 DEFAULTS: dict[str, AlertRule] = {
-    # The share of answers with a valid citation (C/live_monitoring_rag), and with gold the share
+    # The share of answers with valid citations (C/live_monitoring_rag), and with gold the share
     # that cites the evidence or its section (seed 000).
-    "coverage": AlertRule(metric="live.citation_validity", below=0.70, for_minutes=5),
+    "coverage": AlertRule(metric="live.coverage", below=0.70, for_minutes=5),
     "gold-coverage": AlertRule(metric="answer.coverage", below=0.70, for_minutes=5),
+    # Citation accuracy of traffic without gold is validity; the page has one number for both.
+    "citation-validity": AlertRule(metric="live.citation_validity", below=0.95, for_minutes=5),
     "citation-accuracy": AlertRule(metric="citation.accuracy", below=0.95, for_minutes=5),
     "delta-s-p90": AlertRule(metric="live.delta_s_p90", above=0.60, for_minutes=3),
     "delta-s-median": AlertRule(metric="live.delta_s_median", above=0.45, for_minutes=3),

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from ragauge.live.database import LiveDatabase
+from ragauge.live.pairs import refusal_reader
 from ragauge.model.trace import Trace
 from ragauge.stats.kendall import tau_of_lists
 
@@ -19,6 +20,8 @@ MINUTE = 60_000
 WORST = 5
 MOST_TRACES = 5_000
 """Of so many traces the worst are chosen: the first of a window by their ids, which are random."""
+
+_refuses = refusal_reader()
 
 
 class WindowTrace(Struct, frozen=True):
@@ -98,11 +101,21 @@ def _delta_s(trace: Trace) -> float | None:
 def _invalid_citations(trace: Trace) -> float | None:
     if trace.answer is None or not trace.answer.listed:
         return None
-    retrieved = {hit.id for hit in trace.hits}
-    return float(sum(entry.id not in retrieved for entry in trace.answer.listed))
+    valid = {hit.id for hit in trace.hits} - set(trace.unknown_ids or ())
+    return float(sum(entry.id not in valid for entry in trace.answer.listed))
+
+
+def _uncovered(trace: Trace) -> float | None:
+    """An answer without citations is as bad as one whose citations are all wrong."""
+    answer = trace.answer
+    if answer is None or trace.error is not None or _refuses(answer):
+        return None
+    wrong = _invalid_citations(trace)
+    return 1.0 if wrong is None else wrong / len(answer.listed)
 
 
 _BADNESS: dict[str, Callable[[Trace], float | None]] = {
+    "live.coverage": _uncovered,
     "live.citation_validity": _invalid_citations,
     "live.delta_s_median": _delta_s,
     "live.delta_s_p90": _delta_s,

@@ -23,6 +23,7 @@ from ragauge.metrics.populations import (
     LIVE_SEARCHED,
     LIVE_TIMED,
     LIVE_TRACED,
+    LIVE_WITH_ANSWER,
 )
 from ragauge.metrics.questions import Questions
 
@@ -107,14 +108,30 @@ _SLOTS = [
 
 METRICS = (
     _of_traffic(
+        id="live.coverage",
+        title="Answers with citations that can be true",
+        formula="1 if C is not empty, C ⊆ hits and no cited id is in `unknown_ids`, else 0",
+        over=LIVE_ANSWERED,
+        better="higher",
+        value=lambda batch, k: batch.cited & _validity(batch, k),
+        elsewhere="Coverage without gold: an answer that cites nothing counts as 0, so a system "
+        "that stops citing is seen. Questions that match gold have answer.coverage beside it.",
+        example=Example(
+            _QUESTION,
+            answer_row("In the hall.", [], qid="L1", retrieved_ids=["a#1", "a#2"]),
+            0.0,
+            "answered, and nothing is cited: 0.",
+        ),
+    ),
+    _of_traffic(
         id="live.citation_validity",
-        title="Answers whose citations can be true",
+        title="Citing answers whose citations can be true",
         formula="1 if C ⊆ hits and no cited id is in `unknown_ids`, else 0",
         over=LIVE_CITED,
         better="higher",
         value=_validity,
-        elsewhere="Coverage without gold: an answer that cites what was retrieved may still be "
-        "wrong. Questions that match gold have answer.coverage beside it.",
+        elsewhere="Citation accuracy without gold: an answer that cites what was retrieved may "
+        "still be wrong. Answers without a citation are not in it; live.coverage has them.",
         example=Example(
             _QUESTION,
             answer_row("In the hall.", ["a#1", "a#7"], qid="L1", retrieved_ids=["a#1", "a#2"]),
@@ -134,7 +151,7 @@ METRICS = (
         id="live.refusal",
         title="Answers that refuse",
         formula="1 if the answer is a refusal, else 0",
-        over=LIVE_ANSWERED,
+        over=LIVE_WITH_ANSWER,
         value=lambda b, k: b.refused,
         example=Example(
             _QUESTION,

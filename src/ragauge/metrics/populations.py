@@ -268,7 +268,8 @@ def sampled(population: Population) -> Population:
 LIVE_ALL = sampled(ALL)
 LIVE_TRACED = sampled(TRACED)
 LIVE_SEARCHED = sampled(SEARCHED)
-LIVE_ANSWERED = sampled(WITH_ANSWER)
+LIVE_WITH_ANSWER = sampled(WITH_ANSWER)
+LIVE_ANSWERED = sampled(ANSWERED)
 LIVE_CITED = sampled(CITED)
 LIVE_TIMED = sampled(timed("total"))
 LIVE_KNOWN = LIVE_SEARCHED.also(

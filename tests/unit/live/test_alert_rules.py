@@ -36,7 +36,8 @@ def test_the_defaults_are_those_of_the_source_pages() -> None:
         name: (rule.metric, rule.below, rule.above, rule.rise, rule.for_minutes)
         for name, rule in DEFAULTS.items()
     }
-    assert told["coverage"] == ("live.citation_validity", 0.70, None, None, 5)
+    assert told["coverage"] == ("live.coverage", 0.70, None, None, 5)
+    assert told["citation-validity"] == ("live.citation_validity", 0.95, None, None, 5)
     assert told["gold-coverage"] == ("answer.coverage", 0.70, None, None, 5)
     assert told["citation-accuracy"] == ("citation.accuracy", 0.95, None, None, 5)
     assert told["delta-s-p90"] == ("live.delta_s_p90", None, 0.60, None, 3)

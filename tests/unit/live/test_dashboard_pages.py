@@ -42,6 +42,15 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
         yield opened
 
 
+ORIGIN = {"Origin": "http://localhost:4319"}
+
+
+def csrf_of(client: TestClient, page: str) -> str:
+    """What the forms of a page must repeat."""
+    (csrf,) = set(re.findall(r'name="csrf" value="([^"]+)"', client.get(page).text))
+    return str(csrf)
+
+
 def add(client: TestClient, *, text: str = "plain", tenant: str = "", app: str = "shop") -> None:
     """A row of everything, with a text in every field that takes one."""
     state: Any = client.app
@@ -217,9 +226,10 @@ def test_tenants_see_nothing_of_each_other(client: TestClient) -> None:
     live: Any = client.app.state.live  # type: ignore[attr-defined]
     with live.databases() as database:
         tokens = {
-            name: create_token(database, ["read"], now=NOW, tenant=name).text
+            name: create_token(database, ["admin"], now=NOW, tenant=name).text
             for name in ("one", "two")
         }
+        reader = create_token(database, ["read"], now=NOW, tenant="one").text
     mine = {"Authorization": f"Bearer {tokens['one']}"}
     other = {"Authorization": f"Bearer {tokens['two']}"}
     for page in PAGES:
@@ -233,6 +243,10 @@ def test_tenants_see_nothing_of_each_other(client: TestClient) -> None:
     form = {"id": "t1", "question": "q", "expect": "refuse"}
     assert client.post("/gold/add", data=form, headers=other).status_code == 404
     assert client.post("/gold/add", data=form, headers=mine).status_code == 303
+    only_reads = {"Authorization": f"Bearer {reader}"}
+    assert client.post("/gold/add", data=form, headers=only_reads).status_code == 403
+    assert client.post("/gold/remove", data=form, headers=only_reads).status_code == 403
+    assert "/gold/add" not in client.get("/trace?id=t1", headers=only_reads).text
     assert client.get("/gold/candidates.jsonl", headers=other).text == ""
 
 
@@ -279,29 +293,67 @@ def test_a_session_is_a_cookie_and_forms_carry_its_token(client: TestClient) -> 
     add(client, text="ours")
     live: Any = client.app.state.live  # type: ignore[attr-defined]
     with live.databases() as database:
-        token = create_token(database, ["read"], now=NOW).text
+        token = create_token(database, ["admin"], now=NOW).text
     assert client.get("/").status_code == 401
     assert "Log in" in client.get("/").text
-    assert client.post("/login", data={"token": "rgk_no_no"}).status_code == 401
-    foreign = {"Origin": "https://elsewhere.example"}  # another site may not log a browser in
-    assert client.post("/login", data={"token": token}, headers=foreign).status_code == 403
-    answer = client.post("/login", data={"token": token})
+    good = {"token": token, "csrf": csrf_of(client, "/login")}
+    # Another site may not log a browser in: not with its own origin, nor with a form of its own.
+    for form, headers in (
+        (good, {"Origin": "https://elsewhere.example"}),
+        (good, {**ORIGIN, "Sec-Fetch-Site": "same-site"}),
+        (good, {"Sec-Fetch-Site": "cross-site"}),
+        (good, {"Origin": "null"}),
+        (good, {}),
+        ({"token": token}, ORIGIN),
+        ({**good, "csrf": "guessed"}, ORIGIN),
+        ({**good, "csrf": ""}, ORIGIN),
+    ):
+        assert client.post("/login", data=form, headers=headers).status_code == 403
+    wrong = {**good, "token": "rgk_no_no"}
+    assert client.post("/login", data=wrong, headers=ORIGIN).status_code == 401
+    answer = client.post("/login", data=good, headers=ORIGIN)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
     assert token not in cookie
-    text = client.get("/trace?id=t1").text
-    (csrf,) = set(re.findall(r'name="csrf" value="([^"]+)"', text))
-    form = {"id": "t1", "question": "q", "expect": "refuse"}
-    origin = {"Origin": "http://localhost:4319"}
-    assert client.post("/gold/add", data=form, headers=origin).status_code == 403
-    assert client.post("/gold/add", data={**form, "csrf": "x"}, headers=origin).status_code == 403
-    foreign = {"Origin": "http://evil.example"}
-    assert client.post("/gold/add", data={**form, "csrf": csrf}, headers=foreign).status_code == 403
-    assert client.post("/gold/add", data={**form, "csrf": csrf}, headers=origin).status_code == 303
-    assert client.post("/logout", data={"csrf": csrf}, headers=origin).status_code == 303
+    csrf = csrf_of(client, "/trace?id=t1")
+    assert csrf != good["csrf"]
+    refuse_foreign_forms(client, csrf)
+    form = {"id": "t1", "question": "q", "expect": "refuse", "csrf": csrf}
+    assert client.post("/gold/add", data=form, headers=ORIGIN).status_code == 303
+    assert client.post("/logout", data={"csrf": csrf}, headers=ORIGIN).status_code == 303
     assert client.get("/").status_code == 401
+
+
+def test_forms_of_an_open_server_are_its_own(client: TestClient) -> None:
+    """Where nobody logs in, a page of another site could send forms as whoever reads it."""
+    add(client, text="ours")
+    csrf = csrf_of(client, "/trace?id=t1")
+    assert csrf_of(client, "/trace?id=t1") == csrf  # a second tab does not end the first one
+    assert "Log out" not in client.get("/").text
+    refuse_foreign_forms(client, csrf)
+    form = {"id": "t1", "question": "q", "expect": "refuse", "csrf": csrf}
+    same = {"Sec-Fetch-Site": "same-origin"}
+    assert client.post("/gold/add", data=form, headers=same).status_code == 303
+    assert client.post("/gold/remove", data=form, headers=ORIGIN).status_code == 303
+
+
+def refuse_foreign_forms(client: TestClient, csrf: str) -> None:
+    """Every address that takes a form refuses one without its token, and one of another site."""
+    form = {"id": "t1", "question": "q", "expect": "refuse"}
+    foreign = {"Origin": "http://evil.example"}
+    posts = [route.path for route in pages.ROUTES if "POST" in (route.methods or ())]
+    assert sorted(posts) == ["/gold/add", "/gold/remove", "/login", "/logout"]
+    for page in posts:
+        for fields, headers in (
+            (form, ORIGIN),
+            ({**form, "csrf": "x"}, ORIGIN),
+            ({**form, "csrf": csrf}, foreign),
+            ({**form, "csrf": csrf}, {"Sec-Fetch-Site": "cross-site"}),
+            ({**form, "csrf": csrf}, {}),
+        ):
+            assert client.post(page, data=fields, headers=headers).status_code == 403, page
 
 
 def test_a_question_becomes_a_gold_item_that_lint_takes(client: TestClient, tmp_path: Path) -> None:
@@ -312,17 +364,21 @@ def test_a_question_becomes_a_gold_item_that_lint_takes(client: TestClient, tmp_
     with live.databases() as database:
         rows.add_trace(database, "t1", rows.trace_body("Which port?", hits, "80.", []))
         rows.add_trace(database, "t2", rows.trace_body("Who?", hits, "80.", []))
-    form = {"id": "t1", "question": " Which port? ", "expect": "answer", "relevant": "guide.md#2"}
+    form = {
+        "id": "t1", "question": " Which port? ", "expect": "answer", "relevant": "guide.md#2",
+        "csrf": csrf_of(client, "/trace?id=t1"),
+    }  # fmt: skip
     for missing, words in (
         ({"question": " "}, "the question is empty"),
         ({"expect": ""}, "say whether the question can be answered"),
         ({"relevant": []}, "choose at least one hit"),
     ):
-        answer = client.post("/gold/add", data={**form, **missing})
+        answer = client.post("/gold/add", data={**form, **missing}, headers=ORIGIN)
         assert answer.status_code == 400
         assert words in answer.text
-    assert client.post("/gold/add", data=form).headers["location"] == "/gold"
-    client.post("/gold/add", data={"id": "t2", "question": "Who?", "expect": "refuse"})
+    assert client.post("/gold/add", data=form, headers=ORIGIN).headers["location"] == "/gold"
+    other = {**form, "id": "t2", "question": "Who?", "expect": "refuse"}
+    client.post("/gold/add", data=other, headers=ORIGIN)
     assert "Which port?" in client.get("/gold").text
     answer = client.get("/gold/candidates.jsonl")
     assert "attachment" in answer.headers["content-disposition"]
@@ -333,7 +389,7 @@ def test_a_question_becomes_a_gold_item_that_lint_takes(client: TestClient, tmp_
         "live-t1", "Which port?", ("guide.md#2",), "answer",
     )  # fmt: skip
     assert (two.qid, two.relevant, two.expect) == ("live-t2", (), "refuse")
-    assert client.post("/gold/remove", data={"id": "t1"}).status_code == 303
+    assert client.post("/gold/remove", data=form, headers=ORIGIN).status_code == 303
     assert [
         json.loads(line)["qid"]
         for line in client.get("/gold/candidates.jsonl").text.split("\n")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ragauge.live.export import WindowFacts
 
 _SCHEMA = "ragauge.live-windows/1"
-_SHOWN = ("live.citation_validity", "live.error", "live.empty", "live.refusal", "live.latency_p95")
+_SHOWN = ("live.coverage", "live.error", "live.empty", "live.refusal", "live.latency_p95")
 
 
 @click.command("windows", short_help="List the last windows.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, wraps
@@ -13,6 +14,7 @@ from urllib.parse import parse_qs, urlencode
 import msgspec
 from jinja2 import Environment, FunctionLoader
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -21,12 +23,14 @@ from starlette.routing import Route
 from ragauge import __version__
 from ragauge.errors import RagaugeError
 from ragauge.live.access import (
+    ADMIN,
     COOKIE,
+    FORM_COOKIE,
     READ,
     SESSION_MS,
     AccessDeniedError,
     Caller,
-    refuse_foreign_page,
+    check_form,
     require,
 )
 from ragauge.live.dashboard import charts, gold_form, queries
@@ -249,17 +253,40 @@ Page = Callable[[PageRequest], Response]
 
 
 def _plain_page(
-    status: int,
-    title: str,
-    message: str,
-    *,
-    headers: Mapping[str, str] = {},
-    template: str | None = None,
+    status: int, title: str, message: str, *, headers: Mapping[str, str] = {}
 ) -> Response:
-    """A page for whom nothing else may be shown; who is not known may log in."""
-    name = template or ("login.html" if status == 401 else "plain.html")
-    text = _environment().get_template(name).render(title=title, message=message)
+    """A page for whom nothing else may be shown."""
+    text = _environment().get_template("plain.html").render(title=title, message=message)
     return HTMLResponse(text, status, headers={**HEADERS, **headers})
+
+
+def _login_page(
+    request: Request, status: int, message: str = "", *, headers: Mapping[str, str] = {}
+) -> Response:
+    """The page for who is not known: the form that logs in."""
+    csrf = request.cookies.get(FORM_COOKIE) or secrets.token_urlsafe(24)
+    template = _environment().get_template("login.html")
+    text = template.render(title="Log in", message=message, csrf=csrf)
+    response = HTMLResponse(text, status, headers={**HEADERS, **headers})
+    _set_cookie(request, response, FORM_COOKIE, csrf)
+    return response
+
+
+def _set_cookie(request: Request, response: Response, name: str, value: str) -> None:
+    """Leave a cookie that no script reads and no other site has sent."""
+    forwarded = request.headers.get("x-forwarded-proto", "")
+    response.set_cookie(
+        name, value, max_age=SESSION_MS // 1000, httponly=True, samesite="strict",
+        secure="https" in (request.url.scheme, forwarded),
+    )  # fmt: skip
+
+
+def _refusal(request: Request, error: AccessDeniedError) -> Response:
+    """The page for a request that is not let in."""
+    if error.status == 401:
+        return _login_page(request, 401, error.reason, headers={"WWW-Authenticate": "Bearer"})
+    headers = {"Retry-After": "1"} if error.status == 429 else {}
+    return _plain_page(error.status, "Not allowed", error.reason, headers=headers)
 
 
 def _made_by(page: Page, *, scope: str = READ) -> Callable[[Request], Awaitable[Response]]:
@@ -270,12 +297,17 @@ def _made_by(page: Page, *, scope: str = READ) -> Callable[[Request], Awaitable[
         try:
             caller = await require(request, scope)
             if request.method == "POST":
+                await check_form(request, caller.csrf)
                 await request.body()
-            return await run_in_threadpool(_answer, page, request, caller)
+            is_new = caller.token_id is None and caller.csrf is None
+            if is_new:
+                caller = replace(caller, csrf=secrets.token_urlsafe(24))
+            response = await run_in_threadpool(_answer, page, request, caller)
+            if is_new and caller.csrf is not None:
+                _set_cookie(request, response, FORM_COOKIE, caller.csrf)
+            return response
         except AccessDeniedError as error:
-            more = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
-            more |= {"Retry-After": "1"} if error.status == 429 else {}
-            return _plain_page(error.status, "Not allowed", error.reason, headers=more)
+            return _refusal(request, error)
         except RagaugeError as error:
             if error.problems[0].code in _OF_THE_CALLER:
                 problem = error.problems[0]
@@ -763,14 +795,12 @@ def stop_streams(app: Any) -> None:
 
 async def login(request: Request) -> Response:
     """Take a token once, and leave a cookie: the token itself is never in an address."""
-    if request.method == "GET":
-        return _plain_page(200, "Log in", "", template="login.html")
-    headers = (request.headers.get(name) for name in ("host", "origin", "sec-fetch-site"))
-    host, origin, site = headers
+    if request.method != "POST":
+        return _login_page(request, 200)
     try:  # else a page of another site could log a browser in under a token of its own
-        refuse_foreign_page(host or "", origin, site, local=False)
+        await check_form(request, request.cookies.get(FORM_COOKIE))
     except AccessDeniedError as error:
-        return _plain_page(error.status, "Not allowed", error.reason)
+        return _refusal(request, error)
     body = await request.body()
     fields = parse_qs(body[:10_000].decode("utf-8", "replace"))
     token = fields.get("token", [""])[0].strip()
@@ -778,21 +808,20 @@ async def login(request: Request) -> Response:
     try:
         session = await run_in_threadpool(access.start_session, token)
     except AccessDeniedError as error:
-        return _plain_page(401, "Log in", error.reason)
+        return _login_page(request, 401, error.reason)
     response = RedirectResponse("/", 303, headers=HEADERS)
-    response.set_cookie(
-        COOKIE, session, max_age=SESSION_MS // 1000, httponly=True, samesite="strict",
-        secure=request.url.scheme == "https",
-    )  # fmt: skip
+    _set_cookie(request, response, COOKIE, session)
+    response.delete_cookie(FORM_COOKIE)
     return response
 
 
 async def logout(request: Request) -> Response:
     """End the session."""
     try:
-        await require(request, READ)
+        caller = await require(request, READ)
+        await check_form(request, caller.csrf)
     except AccessDeniedError as error:
-        return _plain_page(error.status, "Not allowed", error.reason)
+        return _refusal(request, error)
     session = request.cookies.get(COOKIE)
     if session:
         await run_in_threadpool(request.app.state.live.access.end_session, session)
@@ -832,8 +861,8 @@ ROUTES = [
     Route("/compare", _made_by(comparison)),
     Route("/gold", _made_by(gold)),
     Route("/gold/candidates.jsonl", _made_by(gold_file)),
-    Route("/gold/add", _made_by(add_gold), methods=["POST"]),
-    Route("/gold/remove", _made_by(remove_gold), methods=["POST"]),
+    Route("/gold/add", _made_by(add_gold, scope=ADMIN), methods=["POST"]),
+    Route("/gold/remove", _made_by(remove_gold, scope=ADMIN), methods=["POST"]),
     Route("/events", events),
     Route("/login", login, methods=["GET", "POST"]),
     Route("/logout", logout, methods=["POST"]),
