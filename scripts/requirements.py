@@ -50,8 +50,17 @@ ENVIRONMENTS = {
     "dev": Environment("constraints.txt", extras=("dev",)),
     "adapters": Environment(
         "constraints-adapters.txt",
-        extras=("adapters", "corpus"),
-        others=("pytest", "pytest-randomly", "pytest-xdist", "hypothesis"),
+        extras=("adapters", "corpus", "serve"),
+        others=(
+            "pytest",
+            "pytest-randomly",
+            "pytest-xdist",
+            "hypothesis",
+            # Clients of the live monitor.
+            "openinference-instrumentation-langchain",
+            "openinference-instrumentation-llama-index",
+            "opentelemetry-exporter-otlp-proto-http",
+        ),
     ),
     "site": Environment(
         "docs/constraints.txt", package=False, others=("sphinx", "myst-parser", "furo")

@@ -52,6 +52,8 @@ _WHOLE = re.compile(r"(\A[^:/?#]*://[^/?#:@\[\]]*):[^/?#]*@")
 _PAIR = re.compile(r"""(?<![\w.-])([\w.-]++)=(?!=)("[^"]*"|'[^']*'|[^\s&;,"'<>]+)""")
 _PARAMETER = re.compile(r"([?&](?:key|code)=)[^&#]+")  # harmless names elsewhere
 _MEMBER = re.compile(r'"([^"\\]{1,100})"(\s*+:\s*+)"(?:[^"\\]|\\.)*+"')
+_PAIR_NAME = re.compile(r"([\w.-]++)=")
+_MEMBER_NAME = re.compile(r'"([^"\\]{1,100})(?="\s*+:)')
 _KEYS = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
     r"|(?<![A-Za-z0-9])(?:"
@@ -62,16 +64,19 @@ _KEYS = re.compile(
     r"|(?:AKIA|ASIA)[A-Z0-9]{12,}"
     r")|(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]*"
 )
-_KEY_PARTS = (
-    "-----BEGIN ", "sk-", "_live_", "_test_", "gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_",
-    "glpat-", "xox", "hf_", "AIza", "npm_", "AKIA", "ASIA", "eyJ",
-)  # fmt: skip
-"""Each key has one of these in it: to look for them takes a tenth of the time."""
 _BEARER = re.compile(
     r"\b(B(?:earer|EARER)\s+)[\w.~+/=-]{3,}"
     r"|\b(bearer\s+)(?=[A-Za-z.~+/=_-]*[0-9]|[\w.~+/=-]{24})[\w.~+/=-]{3,}"
     r"|\b((?i:authorization)\s*:\s*(?i:basic|digest|token)\s+)[^\s\"']+"
 )
+_KEY_SIGN = re.compile(
+    r"-(?:(?<=sk-)|(?<=glpat-)|----BEGIN )"
+    r"|_(?:(?<=gh[oprsu]_)|(?<=hf_)|(?<=npm_)|(?<=github_)pat_|live_|test_)"
+    r"|x(?<=xox)|I(?:(?<=AI)za|(?<=A[KS]I)A)|J(?<=eyJ)"
+    r"|b(?=earer)|B(?=earer|EARER)|z(?<=(?i:authoriz))|Z(?<=(?i:authoriz))"
+)
+"""A part of whatever `_KEYS` and `_BEARER` find. Each begins with a letter that is rare in texts,
+so that one pass finds them: it takes a third of the time of a search for each."""
 
 
 _OPEN_HEADERS = re.compile(
@@ -133,21 +138,10 @@ def is_secret_header(name: str) -> bool:
 def is_free_of_keys(text: str) -> bool:
     """Whether nothing in a text can be a key or a password by its look.
 
-    Then `redacted` changes it only where it has pairs of names and values, which have `=` or `"`.
-    Many texts can be asked about at once, one behind the other.
+    Then only `without_secret_pairs` may change it. Many texts can be asked about at once, one
+    behind the other.
     """
-    return not ("://" in text or _has_any(_KEY_PARTS, text) or _may_be_bearer(text))
-
-
-def _may_be_bearer(text: str) -> bool:
-    return "earer" in text or "EARER" in text or "authorization" in text.lower()
-
-
-def _has_any(parts: Iterable[str], text: str) -> bool:
-    for part in parts:  # noqa: SIM110  (a generator takes twice as long, for every text)
-        if part in text:
-            return True
-    return False
+    return "://" not in text and _KEY_SIGN.search(text) is None
 
 
 @lru_cache(4096)  # few names, in very many texts
@@ -250,13 +244,18 @@ def _text(text: str) -> str:
     if "://" in text:
         text = _PASSWORD.sub(rf"\1:{REDACTED}@", text)
         text = _SLASHED.sub(rf"\1:{REDACTED}@", text)
-    if _has_any(_KEY_PARTS, text):
+    if _KEY_SIGN.search(text):
         text = _KEYS.sub(REDACTED, text)
-    if _may_be_bearer(text):
         text = _BEARER.sub(lambda match: f"{match[1] or match[2] or match[3]}{REDACTED}", text)
-    if "=" in text:
+    return without_secret_pairs(text)
+
+
+def without_secret_pairs(text: str) -> str:
+    """Replace the values of names that belong to secrets, in `name=value` and `"name": "value"`."""
+    # Few texts have such a name, and to look at the names alone takes a quarter of the time.
+    if "=" in text and any(map(is_secret, _PAIR_NAME.findall(text))):
         text = _PAIR.sub(lambda match: _without_value(match, rf"\1={REDACTED}"), text)
-    if '"' in text:
+    if '"' in text and any(map(is_secret, _MEMBER_NAME.findall(text))):
         text = _MEMBER.sub(lambda match: _without_value(match, rf'"\1"\2"{REDACTED}"'), text)
     return text
 

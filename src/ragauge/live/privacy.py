@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -16,7 +17,14 @@ from typing import Any
 import msgspec
 
 from ragauge.errors import RagaugeError
-from ragauge.files.redaction import REDACTED, is_free_of_keys, is_secret, is_secret_header, redacted
+from ragauge.files.redaction import (
+    REDACTED,
+    is_free_of_keys,
+    is_secret,
+    is_secret_header,
+    redacted,
+    without_secret_pairs,
+)
 from ragauge.formats.imports.span import TraceSpan
 from ragauge.live.database import LiveDatabase
 from ragauge.live.settings import HINT, Redaction
@@ -36,6 +44,7 @@ _NO_TEXTS = (
 """So end the names of what is no text of a person, in attributes and in rows."""
 _HEADER = re.compile(r"(?:http\.)?(?:request|response)\.header\.(.+)", re.IGNORECASE)
 _KEY_NAME = "user-hash"
+_MOST_NAMES = 65536
 
 
 def user_hash_key(database: LiveDatabase) -> bytes:
@@ -67,6 +76,7 @@ class Redactor:
             except ValueError as error:
                 message = f"[live.redaction] patterns: {error}"
                 raise RagaugeError.of("bad-config", message, hint=HINT) from error
+        self._plain_names: set[str] = set()
         self._key = key
         self._drops_texts = settings.texts
 
@@ -102,24 +112,43 @@ class Redactor:
         return copy
 
     def _attributes(self, attributes: dict[str, Any]) -> dict[str, Any]:
-        copy: dict[str, Any] = {}
+        """Attributes without what must not be stored; the same object where that is nothing."""
         texts = [value for value in attributes.values() if isinstance(value, str)]
-        # One look at all texts of a span: most have nothing that could be a key.
-        is_clean = not self._patterns and is_free_of_keys("\n".join(texts))
-        for name, value in attributes.items():
-            kind = _kind_of(name)
-            if kind == "plain" and not (self._fields and name.lower() in self._fields):
-                is_plain = (
-                    is_clean and isinstance(value, str) and not ("=" in value or '"' in value)
-                )
-                copy[name] = value if is_plain else self._value(value)
-            elif kind == "user" and isinstance(value, str):
-                copy[name] = user_key(value, self._key)
-            elif value is None or isinstance(value, bool):
-                copy[name] = value
-            else:
-                copy[name] = REDACTED
-        return copy
+        # One look at all names and all texts of a span: most have nothing that could be a secret.
+        joined = "\n".join(texts)
+        if self._patterns or not (self._are_plain(attributes) and is_free_of_keys(joined)):
+            return {name: self._attribute(name, value) for name, value in attributes.items()}
+        changed = {}
+        if len(texts) < len(attributes):
+            for name, value in attributes.items():
+                if isinstance(value, dict | list):
+                    changed[name] = self._value(value)
+        if '"' in joined or "=" in joined:
+            for name, value in attributes.items():
+                if isinstance(value, str) and (text := without_secret_pairs(value)) is not value:
+                    changed[name] = text
+        return {**attributes, **changed} if changed else attributes
+
+    def _are_plain(self, names: Iterable[str]) -> bool:
+        """Whether no name is of a secret, of a user or of what the project hides."""
+        if self._plain_names.issuperset(names):
+            return True
+        plain = {name for name in names if self._kind_of(name) == "plain"}
+        if len(self._plain_names) + len(plain) > _MOST_NAMES:
+            self._plain_names.clear()
+        self._plain_names |= plain
+        return self._plain_names.issuperset(names)
+
+    def _kind_of(self, name: str) -> str:
+        return "secret" if name.lower() in self._fields else _kind_of(name)
+
+    def _attribute(self, name: str, value: Any) -> Any:
+        kind = self._kind_of(name)
+        if kind == "plain":
+            return self._value(value)
+        if kind == "user" and isinstance(value, str):
+            return user_key(value, self._key)
+        return value if value is None or isinstance(value, bool) else REDACTED
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -174,7 +203,7 @@ def _user_name(user: object) -> str:
     return user if isinstance(user, str) else msgspec.json.encode(user).decode()
 
 
-@lru_cache(65536)
+@lru_cache(_MOST_NAMES)
 def _kind_of(name: str) -> str:
     """Whether the name of an attribute is plain, of a secret, or of a user."""
     if name in USER_ATTRIBUTES:

@@ -35,6 +35,7 @@ PATIENCE = 5.0
 
 _GROUP_BODIES = 512
 _GROUP_BYTES = 32 * 2**20
+_ROWS_AT_ONCE = 128  # of 6 values: old SQLite takes 999
 _IDLE = 0.25
 _FREE_PAGES = 4096  # of 8 KiB; above, an idle spool gives space back to the disk
 _PAGES_AT_ONCE = 512
@@ -135,10 +136,14 @@ def hold_spool(folder: Path) -> Iterator[None]:
         yield
 
 
+_BodyRow = tuple[str, bytes, str, int, float, bytes]
+"""Tenant, key, kind, when it was received, rate, body."""
+
+
 class _Waiting(Struct, frozen=True, gc=False):
     """A body on its way to the disk, and who waits for it."""
 
-    row: tuple[str, bytes, str, int, float, bytes]
+    row: _BodyRow
     done: Future[bool]
 
 
@@ -236,27 +241,52 @@ class Spool:
                 entry.done.set_result(stored[place])
 
     def _commit(self, group: Sequence[_Waiting]) -> list[bool]:
-        execute = self._connection.execute
-        stored = []
-        execute("BEGIN IMMEDIATE")
+        stored: list[bool] = []
+        self._connection.execute("BEGIN IMMEDIATE")
         try:
-            for entry in group:
-                tenant, key, _, received, _, _ = entry.row
-                cursor = execute(
-                    "INSERT OR IGNORE INTO keys VALUES (?, ?, ?)", (tenant, key, received)
+            for start in range(0, len(group), _ROWS_AT_ONCE):
+                stored += self._insert(
+                    [entry.row for entry in group[start : start + _ROWS_AT_ONCE]]
                 )
-                stored.append(cursor.rowcount == 1)
-                if cursor.rowcount == 1:
-                    execute(
-                        "INSERT INTO bodies (tenant, key, kind, received, rate, body) "
-                        "VALUES (?, ?, ?, ?, ?, ?)",
-                        entry.row,
-                    )
-            execute("COMMIT")
+            self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:  # a full disk ends it by itself
-                execute("ROLLBACK")
+                self._connection.execute("ROLLBACK")
             raise
+        return stored
+
+    def _insert(self, rows: Sequence[_BodyRow]) -> list[bool]:
+        """Insert the bodies whose keys are new; for each body whether its key is.
+
+        Few statements of many rows: for each one this thread lets go of the interpreter, and may
+        wait for milliseconds until whoever reads a request gives it back.
+        """
+        execute = self._connection.execute
+        marks = ", ".join(["(?, ?)"] * len(rows))
+        known = set(
+            execute(
+                f"SELECT tenant, key FROM keys WHERE (tenant, key) IN (VALUES {marks})",
+                [part for row in rows for part in row[:2]],
+            ).fetchall()
+        )
+        stored: list[bool] = []
+        keys: list[object] = []
+        bodies: list[object] = []
+        for row in rows:
+            tenant, key, _, received, _, _ = row
+            is_new = (tenant, key) not in known
+            stored.append(is_new)
+            if is_new:
+                known.add((tenant, key))
+                keys += (tenant, key, received)
+                bodies += row
+        if count := sum(stored):
+            execute(f"INSERT INTO keys VALUES {', '.join(['(?, ?, ?)'] * count)}", keys)
+            execute(
+                "INSERT INTO bodies (tenant, key, kind, received, rate, body) "
+                f"VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * count)}",
+                bodies,
+            )
         return stored
 
     def _measure(self) -> int:

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragauge.files import redaction
 from ragauge.files.redaction import (
     REDACTED,
     SecretValues,
+    is_free_of_keys,
     is_secret,
     redacted,
     redacted_url,
@@ -328,6 +330,35 @@ def test_any_text_is_safe(text: str) -> None:
     assert redacted(once) == once
     redacted_url(text)
     is_secret(text)
+
+
+parts = st.sampled_from(
+    ('"', "'", "=", ":", " ", ": ", "\\", "\n", "\u0131", "password", "token", "max_tokens",
+     "api-key", "Authorization", "AUTHORIZATION", "authorizat\u0131on", "Basic", "Bearer", "BEARER",
+     "bearer", "://", "u:p@h", "0123456789abcdef", *KEYS)
+)  # fmt: skip
+
+
+@given(st.lists(parts | st.text(max_size=3), max_size=12).map("".join))
+def test_a_quick_look_misses_nothing(text: str) -> None:
+    """What is skipped after a look at names and signs would not have been changed."""
+    found = text
+    if "://" in found:
+        found = redaction._PASSWORD.sub(rf"\1:{REDACTED}@", found)
+        found = redaction._SLASHED.sub(rf"\1:{REDACTED}@", found)
+    found = redaction._KEYS.sub(REDACTED, found)
+    found = redaction._BEARER.sub(lambda m: f"{m[1] or m[2] or m[3]}{REDACTED}", found)
+    keyless = found
+    found = redaction._PAIR.sub(lambda m: f"{m[1]}={REDACTED}" if is_secret(m[1]) else m[0], found)
+    found = redaction._MEMBER.sub(
+        lambda m: f'"{m[1]}"{m[2]}"{REDACTED}"' if is_secret(m[1]) else m[0], found
+    )
+    assert redacted(text) == found
+    assert keyless == text or not is_free_of_keys(text)
+
+
+def test_a_member_behind_a_quote_that_is_left_over_is_found() -> None:
+    assert redacted('"q": password": "LEAK"') == f'"q": password": "{REDACTED}"'
 
 
 @pytest.mark.parametrize("name", ["key", "code", "sig", "signature", "auth", "pwd"])

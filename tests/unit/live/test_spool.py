@@ -99,6 +99,30 @@ def test_many_threads_are_written_in_few_commits(tmp_path: Path) -> None:
     spool.close()
 
 
+def test_a_body_twice_in_one_group_is_stored_once(tmp_path: Path) -> None:
+    spool, reader = Spool(tmp_path, most_bytes=LARGE), SpoolReader(tmp_path)
+    put(spool, 0)
+    commit, gate = spool._commit, threading.Event()
+
+    def late(group: list[object]) -> list[bool]:
+        gate.wait(10)
+        return commit(group)  # type: ignore[arg-type]
+
+    spool._commit = late  # type: ignore[method-assign,assignment]
+    numbers = [0, *range(300), 7, 299]  # more than one statement takes
+    tenants = ["", *[""] * 300, "", "other"]
+    futures = [
+        spool.put(tenant, b"key %d" % number, "rows", 0, b"%d" % number, 1.0)
+        for tenant, number in zip(tenants, numbers, strict=True)
+    ]
+    gate.set()
+    stored = [future.result(10) for future in futures]
+    assert stored == [False, False, *[True] * 299, False, True]
+    assert [int(body.body) for body in reader.batch(1, 1000)] == [*range(1, 300), 299]
+    spool.close()
+    reader.close()
+
+
 def test_a_failed_commit_is_told_to_all_and_the_next_goes_on(tmp_path: Path) -> None:
     spool = Spool(tmp_path, most_bytes=LARGE)
     reader = sqlite3.connect(tmp_path / "spool.db")

@@ -214,12 +214,10 @@ def _resource(resource: Any) -> dict[str, Any]:
 
 
 def _span(span: Any, resource: dict[str, Any]) -> TraceSpan:
-    # A text is never None: what other values there are is told apart only where there are some.
-    attributes = {pair.key: pair.value.string_value for pair in span.attributes}
-    if "" in attributes.values():
-        for pair in span.attributes:
-            if not pair.value.string_value:
-                attributes[pair.key] = _value(pair.value)
+    attributes = {}
+    for pair in span.attributes:  # once: every look makes objects for the pair and its value
+        value = pair.value
+        attributes[pair.key] = value.string_value or _value(value)
     return TraceSpan(
         span.trace_id.hex(),
         span.span_id.hex(),
