@@ -11,12 +11,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, settings
 
-from tests.support.command import Folder
-from tests.support.effort import examples
+if TYPE_CHECKING:
+    from tests.support.command import Folder
 
 # What a shell or a CI service may say about colour, width and itself: processes that tests start
 # would say other things than the tests expect, as pytest does where `CI` is set.
@@ -35,6 +35,14 @@ def pytest_configure(config: pytest.Config) -> None:
     A shell that runs the suite in the background has interrupts ignored, and whoever is started
     from here would ignore them too.
     """
+    # Containers often turn bytecode off. Without it pytest rewrites the asserts of 700 modules in
+    # every run (10 s of CPU), and each process that a test starts compiles all that it imports.
+    sys.dont_write_bytecode = False
+    # Not before that line: pytest rewrites the asserts of hypothesis, too.
+    from hypothesis import HealthCheck, settings
+
+    from tests.support.effort import examples
+
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.register_profile(
@@ -43,9 +51,6 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("steady")
     for name in [name for name in os.environ if name in _NOT_OURS or name.startswith(_PREFIXES)]:
         del os.environ[name]
-    # Containers often turn bytecode off. Without it pytest rewrites the asserts of 700 modules in
-    # every run (10 s of CPU), and each process that a test starts compiles all that it imports.
-    sys.dont_write_bytecode = False
     # Thousands of collected tests are looked at by every full collection, and none is ever freed:
     # with the usual thresholds that takes a fifth of the time.
     gc.set_threshold(100_000, 50, 50)
@@ -54,6 +59,11 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["XDG_CACHE_HOME"] = folder.name
         os.environ["XDG_CONFIG_HOME"] = folder.name
         config.add_cleanup(folder.cleanup)
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected out of every later collection of garbage: it stays to the end."""
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -88,5 +98,7 @@ def folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Folder:
     """An empty current folder in which commands are run inside the test process."""
+    from tests.support.command import Folder
+
     monkeypatch.chdir(tmp_path)
     return Folder(tmp_path, capsys)
