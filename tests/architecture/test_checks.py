@@ -17,6 +17,7 @@ from tests.architecture.test_packages import (
     shared_class_names,
     unused_parts,
 )
+from tests.support.cases import cases
 
 
 def package(sources: Mapping[str, str], *, root: str = "") -> dict[str, Module]:
@@ -42,7 +43,7 @@ def test_an_import_against_the_order_is_told_in_a_sentence() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "import ragauge.scoring.score",
@@ -60,7 +61,7 @@ def test_every_way_to_write_an_import_is_seen(text: str) -> None:
     assert len(problems("metrics.answer", text, "scoring.score")) == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     ("importer", "text", "other"),
     [
         ("errors", "import ragauge.model.gold", "model.gold"),
@@ -76,7 +77,7 @@ def test_what_is_forbidden_is_found(importer: str, text: str, other: str) -> Non
     assert len(problems(importer, text, other)) == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     ("importer", "text", "other"),
     [
         ("files.open", "from ragauge.errors import Place", "errors"),
@@ -146,7 +147,7 @@ def test_the_else_of_type_checking_runs() -> None:
     assert import_cycle(package({"rows": "import ragauge.join", "join": back})) is not None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("module", "name", "expected"),
     [
         ("socket", None, True),

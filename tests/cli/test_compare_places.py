@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import ragauge
+from tests.support.cases import cases
 from tests.support.command import Folder
 from tests.support.rechunked import compared
 
@@ -69,7 +70,7 @@ def example(folder: Folder, *examples: str, k: str = "1,5") -> dict[str, Any]:
     return compared(folder, "--k", k)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "kind", "possible", "regression", "ranks", "places"),
     [
         ("larger", "win", ["win"], "no", (2, 1), 19),
@@ -159,7 +160,7 @@ def many(folder: Folder, *examples: str) -> None:
         folder.write(f"{run}.jsonl", traces)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("examples", "code"),
     [
         (("larger",) * 8, 0),  # nothing is lost anywhere

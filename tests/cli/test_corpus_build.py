@@ -21,6 +21,7 @@ from ragauge.corpus.build import build
 from ragauge.corpus.manifest import BuildFolder, read_corpus, read_manifest, safe_name
 from ragauge.errors import RagaugeError
 from ragauge.model.corpus import Parsed, Parser, Piece
+from tests.support.cases import cases
 from tests.support.command import Folder
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -138,7 +139,7 @@ def test_an_empty_folder_is_filled(folder: Folder) -> None:
     assert documents(folder) == ["a.md"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "content"),
     [
         ("out/notes.txt", "mine"),
@@ -191,9 +192,7 @@ def test_a_path_that_is_not_there(folder: Folder) -> None:
     assert (done.exit_code, done.codes) == (2, {"file-not-found"})
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["x.md"], ["-o", "out"], ["x.md", "-o", "y", "--workers", "0"]]
-)
+@cases("arguments", [[], ["x.md"], ["-o", "out"], ["x.md", "-o", "y", "--workers", "0"]])
 def test_usage(folder: Folder, arguments: list[str]) -> None:
     assert folder.run("corpus", "build", *arguments).exit_code == 2
 
@@ -361,7 +360,7 @@ def test_a_name_that_no_id_can_hold_is_a_bad_file(folder: Folder) -> None:
     assert documents(folder) == ["c#d e.md"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("doc", "name"),
     [
         ("a/b.md", "text/a/b.md.txt"),
@@ -545,7 +544,7 @@ def missing(_data: bytes) -> Parsed:
     raise FileNotFoundError(2, "No such file or directory")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parse", "reason"),
     [
         (overlapping, "ValueError: the span (0, 4) is outside the text or overlaps another"),
@@ -627,9 +626,7 @@ def test_what_looks_garbled_is_noted_and_not_repaired(folder: Folder) -> None:
     assert corpus.text(corpus.documents[0]) == text.encode()
 
 
-@pytest.mark.parametrize(
-    "name", ["documents.jsonl", "sections.jsonl", "blocks.jsonl", "text/a.md.txt"]
-)
+@cases("name", ["documents.jsonl", "sections.jsonl", "blocks.jsonl", "text/a.md.txt"])
 def test_a_corpus_that_was_changed_is_noticed(folder: Folder, name: str) -> None:
     folder.write("a.md", "# A\n\nx\n")
     build(["a.md"], "out")

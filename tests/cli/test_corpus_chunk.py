@@ -21,6 +21,7 @@ from ragauge.files.open import opened
 from ragauge.ids import doc_of, parts_of
 from ragauge.spans import Span, merged, size
 from ragauge.text import text_hash
+from tests.support.cases import cases
 from tests.support.command import Folder, Row
 from tests.support.corpora import CODE, FIRST, LAST, looked_up, made
 from tests.support.effort import examples
@@ -59,7 +60,7 @@ def test_the_next_chunk_repeats_the_overlap(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "first"),
     [
         # Of 20 characters the last 3 are looked at: cuts at 17 to 20.
@@ -180,7 +181,7 @@ def test_a_block_keeps_its_id(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     ("merge_to", "unit", "ids"),
     [
         (33, "char", [FIRST, CODE, LAST]),  # 18 + 2 + 14 is 34
@@ -343,7 +344,7 @@ def test_the_same_corpus_and_settings_give_the_same_bytes(folder: Folder) -> Non
     assert (folder.path / "a").read_bytes() == (folder.path / "b").read_bytes()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "said"),
     [
         (("--by", "section", "--size", "5"), "--size has no meaning with --by section"),

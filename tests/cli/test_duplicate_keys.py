@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from tests.support.cases import cases
 from tests.support.command import GOLD, TRACES, Folder, line_of, lines_of
 
 TWICE = (
@@ -35,8 +36,8 @@ def in_form(rows: list[bytes], form: str) -> tuple[bytes, str]:
     return b"".join(row + b"\n" for row in rows), "gold.jsonl"
 
 
-@pytest.mark.parametrize("form", ["lines", "array", "gzip", "yaml"])
-@pytest.mark.parametrize(("row", "key"), [(TWICE, "gold_citations"), (NESTED, "relevant[0].end")])
+@cases("form", ["lines", "array", "gzip", "yaml"])
+@cases(("row", "key"), [(TWICE, "gold_citations"), (NESTED, "relevant[0].end")])
 def test_a_key_twice_in_gold_is_an_error(folder: Folder, form: str, row: bytes, key: str) -> None:
     """Evidence would be lost without a word; the line, the item and the key are named."""
     gold, name = in_form([NATIVE, row], form)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import cases
 from tests.support.command import Folder
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "canary"
@@ -29,8 +30,8 @@ def output(folder: Folder, how: str, name: str) -> str:
     return outcome.out
 
 
-@pytest.mark.parametrize("how", ["score", "compare"])
-@pytest.mark.parametrize("name", ["table", "md", "comment", "summary", "github", "junit", "html"])
+@cases("how", ["score", "compare"])
+@cases("name", ["table", "md", "comment", "summary", "github", "junit", "html"])
 def test_they_stand_before_all_other_questions(folder: Folder, how: str, name: str) -> None:
     """TW-03 lost half of its evidence, TW-06 a quarter and TW-05 a sixth: 6/11, 3/11 and 2/11."""
     text = output(folder, how, name).replace("\\", "").replace("\u200b", "")

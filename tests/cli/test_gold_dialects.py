@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from ragauge.files.yaml_writer import list_text
+from tests.support.cases import cases
 from tests.support.command import Folder, Row, lines_of
 from tests.support.umlaut_corpus import BLOCK, HOST, PORT, make_corpus
 
@@ -96,8 +97,8 @@ def write_gold(folder: Folder, name: str, rows: list[Row]) -> None:
     folder.write(name, list_text(rows) if as_yaml else lines_of(rows))
 
 
-@pytest.mark.parametrize("file", ["gold.jsonl", "gold.yaml"])
-@pytest.mark.parametrize("name", TRACE_OF)
+@cases("file", ["gold.jsonl", "gold.yaml"])
+@cases("name", TRACE_OF)
 def test_negatives_leave_dialect_profile_metrics_and_exit_code(
     folder: Folder, name: str, file: str
 ) -> None:
@@ -120,8 +121,8 @@ def test_negatives_leave_dialect_profile_metrics_and_exit_code(
     assert all(any(part in name for part in ("negative", "judged", "bpref")) for name in other)
 
 
-@pytest.mark.parametrize("file", ["gold.jsonl", "gold.yaml"])
-@pytest.mark.parametrize("name", TRACE_OF)
+@cases("file", ["gold.jsonl", "gold.yaml"])
+@cases("name", TRACE_OF)
 def test_drafts_leave_dialect_profile_metrics_and_exit_code(
     folder: Folder, name: str, file: str
 ) -> None:

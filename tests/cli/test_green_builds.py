@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.support.cases import cases
 from tests.support.command import Folder, Row
 
 N = 60
@@ -522,7 +523,7 @@ def test_there_are_many_ways_and_each_is_one() -> None:
     assert len(names) >= 120
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@cases("case", CASES, ids=lambda case: case.name)
 def test_no_green_build(case: Case, folder: Folder, baseline: dict[str, bytes]) -> None:
     folder.write("gold.jsonl", edited(gold_rows(), case.gold))
     folder.write("trace.jsonl", edited(trace_rows(), case.traces))
@@ -538,7 +539,7 @@ def test_no_green_build(case: Case, folder: Folder, baseline: dict[str, bytes]) 
     assert not (last and last[0].startswith("PASS"))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("command", "files"),
     [
         (f"{SCORE} --gates {HIT}>=0.95", {}),

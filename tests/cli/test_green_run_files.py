@@ -21,6 +21,7 @@ from tests.cli.test_green_builds import (
     number_of,
     trace_rows,
 )
+from tests.support.cases import cases
 from tests.support.command import Folder, Row, lines_of
 
 HIT = "retrieval.hit@5"
@@ -130,7 +131,7 @@ def test_there_are_thirty_attempts() -> None:
     assert len({attempt.name for attempt in ATTEMPTS}) == len(ATTEMPTS) >= 30
 
 
-@pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda attempt: attempt.name)
+@cases("attempt", ATTEMPTS, ids=lambda attempt: attempt.name)
 def test_no_green_build(attempt: Attempt, folder: Folder, good: bytes) -> None:
     bad = edited(trace_rows(), lost(*BAD))
     folder.write("gold.jsonl", edited(gold_rows(), attempt.gold))
@@ -145,7 +146,7 @@ def test_no_green_build(attempt: Attempt, folder: Folder, good: bytes) -> None:
     assert attempt.phrase in text, text[-1500:]
 
 
-@pytest.mark.parametrize("damage", ["cut", "lines", "results", "joined"])
+@cases("damage", ["cut", "lines", "results", "joined"])
 def test_a_damaged_run_file_is_no_run(damage: str, folder: Folder, good: bytes) -> None:
     """Cut in its bytes or lines, without some results, or with another run behind it."""
     rows = gzip.decompress(good).splitlines(keepends=True)

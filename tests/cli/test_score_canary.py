@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.cases import cases
 from tests.support.command import Folder, Outcome, Row, lines_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "canary"
@@ -126,7 +127,7 @@ def change_one_answer(rows: list[Row]) -> None:
     rows[7]["answer_citations"] = []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "failed"),
     [
         # Q2 cites another section: 1 of 2 covered, 1 of 2 accurate, 1 of 2 convergent.

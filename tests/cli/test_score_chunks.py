@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ragauge.scoring import score
+from tests.support.cases import cases
 from tests.support.command import Content, Folder, Outcome, Row, lines_of
 
 # Four chunks of 100 bytes of one document.
@@ -145,7 +146,7 @@ def test_an_integer_id_is_its_digits(folder: Folder) -> None:
 # --- citation.resolved ---
 
 
-@pytest.mark.parametrize(
+@cases(
     ("row", "value"),
     [
         (cites("c1"), 1.0),  # in the list, though not retrieved
@@ -199,7 +200,7 @@ def test_a_chunk_at_two_places_is_refused(folder: Folder) -> None:
     assert "`c1`" in outcome.problems[0].message
 
 
-@pytest.mark.parametrize(
+@cases(
     ("chunk", "code"),
     [
         ({"doc": "d.md", "start": 0, "end": 9}, "missing-field"),

@@ -15,6 +15,7 @@ from ragauge.formats.load import load_traces
 from ragauge.scoring import inputs
 from ragauge.scoring.engines import choose
 from ragauge.scoring.score import score
+from tests.support.cases import cases
 from tests.support.command import Folder, Outcome, Row, lines_of
 from tests.support.corpora import made
 from tests.support.html_pages import unpacked
@@ -259,7 +260,7 @@ def metrics_of(outcome: Outcome) -> dict[str, float]:
     return {name: metrics[name]["value"] for name in QUOTED}
 
 
-@pytest.mark.parametrize("shape", ["texts", "texts with ids", "other blanks", "with a head"])
+@cases("shape", ["texts", "texts with ids", "other blanks", "with a head"])
 def test_a_quote_is_found_by_the_texts_of_hits(folder: Folder, shape: str) -> None:
     assert metrics_of(quoted(folder, traces(SHAPES[shape]))) == QUOTED
 

@@ -11,6 +11,7 @@ import pytest
 from ragauge.files import ranges
 from ragauge.scoring import inputs
 from ragauge.scoring.engines import choose
+from tests.support.cases import cases
 from tests.support.command import Folder, Row
 
 Extent = tuple[int, int]
@@ -73,7 +74,7 @@ def band(result: dict[str, Any]) -> Any:
     return result["value"] if result["value"] is not None else tuple(result["band"])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "run", "hit1", "hit5", "mrr"),
     [
         ("larger", "a", 0, 1, 0.5),
@@ -185,7 +186,7 @@ def many(folder: Folder, *examples: str, run: str = "b") -> None:
     folder.write("trace.jsonl", [trace(run, name, qid=qid) for qid, name in named])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("limit", "code", "status"),
     [
         ("0.30", 0, "pass"),  # between 0.5 and 1: both pass
@@ -287,7 +288,7 @@ def cited(start: int, end: int) -> Row:
     return {**row, "answer_json": {"claim": "So.", "citations": [citation]}}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("start", "end", "hit", "accuracy"),
     [
         (0, 800, 1, 1),  # the very chunk that gold names

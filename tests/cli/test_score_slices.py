@@ -10,6 +10,7 @@ import pytest
 from ragauge.model import scores_document
 from ragauge.model.options import Options
 from ragauge.scoring import score
+from tests.support.cases import cases
 from tests.support.command import Folder, Outcome, Row
 
 RECALL = "retrieval.recall@5"
@@ -46,7 +47,7 @@ def sizes(slices: dict[str, Any], dimension: str) -> dict[str, int]:
 # --- dimensions ---
 
 
-@pytest.mark.parametrize(
+@cases(
     ("dimension", "items", "parts"),
     [
         ("type", [{"type": "table"}, {"type": "code"}, {"type": "table"}], {"code": 1, "table": 2}),
@@ -131,9 +132,7 @@ def test_a_part_has_the_values_of_its_questions(folder: Folder) -> None:
     assert a["interval"][0] < 0.7143 < a["interval"][1]
 
 
-@pytest.mark.parametrize(
-    ("least", "shown"), [("2", "abc"), ("3", "ab"), ("6", "ab"), ("7", "a"), ("8", "")]
-)
+@cases(("least", "shown"), [("2", "abc"), ("3", "ab"), ("6", "ab"), ("7", "a"), ("8", "")])
 def test_the_least_n_may_be_chosen(folder: Folder, least: str, shown: str) -> None:
     """--min-n counts the limit itself as enough, and is recorded."""
     slices = sliced(folder, ITEMS, FOUND, "--min-n", least)["type"]
@@ -237,7 +236,7 @@ def gated(folder: Folder, demand: str, *options: str) -> tuple[Outcome, dict[str
     return outcome, gate
 
 
-@pytest.mark.parametrize(
+@cases(
     ("demand", "exit_code", "status", "value", "n"),
     [
         ('{ threshold = 0.7, slice = "type=a" }', 0, "pass", 0.7143, 7),
@@ -303,8 +302,8 @@ def test_gates_on_the_whole_and_on_parts_stand_side_by_side(folder: Folder) -> N
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("full", [True, False])
-@pytest.mark.parametrize(
+@cases("full", [True, False])
+@cases(
     "demand",
     [
         # Not rounded: 5/7 is less than 0.71429, and would not be once rounded to 0.7143.

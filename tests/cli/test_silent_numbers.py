@@ -13,6 +13,7 @@ from ragauge.files import ranges
 from ragauge.model.trace import Trace
 from ragauge.scoring import inputs
 from ragauge.scoring.engines import choose, local
+from tests.support.cases import cases
 from tests.support.command import Folder, Outcome, Row
 
 COUNT = 20
@@ -591,7 +592,7 @@ def test_workers_and_ranges_do_not_show(
 # --- files by position ---
 
 
-@pytest.mark.parametrize(
+@cases(
     "files",
     [
         ("gold.jsonl", "trace.jsonl"),
@@ -599,7 +600,7 @@ def test_workers_and_ranges_do_not_show(
         ("gold.jsonl", "--trace", "trace.jsonl"),
     ],
 )
-@pytest.mark.parametrize("command", ["score", "validate"])
+@cases("command", ["score", "validate"])
 def test_a_position_is_for_what_no_option_names(
     folder: Folder, command: str, files: tuple[str, ...]
 ) -> None:

@@ -18,6 +18,7 @@ import pytest
 from ragauge.cli.streams import SafeStream
 from tests.e2e.process import COMMAND as RAGAUGE
 from tests.e2e.process import environment
+from tests.support.cases import cases
 from tests.support.command import GOLD, TRACES, Folder, Row
 
 # A title, a cleared screen, colours, an overwritten line, a turned line, line ends of three kinds.
@@ -188,7 +189,7 @@ def test_formulas_are_texts_in_csv_unless_it_is_raw(folder: Folder) -> None:
             assert (formula if option else f"'{formula}") in ids
 
 
-@pytest.mark.parametrize(
+@cases(
     "command",
     [
         (*SCORE, "--format", "md"),
@@ -210,7 +211,7 @@ def test_markdown_calls_nobody_and_links_nowhere(folder: Folder, command: tuple[
         assert "@&#8203;team see https:&#8203;//evil" in done.out
 
 
-@pytest.mark.parametrize(
+@cases(
     ("writes", "printed"),
     [
         (["a\n::error::b\n"], "a\n\\x3a:error::b\n"),

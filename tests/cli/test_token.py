@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
-
+from tests.support.cases import cases
 from tests.support.command import Folder
 
 STORE = "--store=sqlite:///live.db"
@@ -44,7 +43,7 @@ def test_a_revoked_token_is_said_to_be(folder: Folder) -> None:
     assert (again.exit_code, again.codes) == (2, {"no-token"})
 
 
-@pytest.mark.parametrize(
+@cases(
     "options",
     [
         ("create",),
@@ -69,7 +68,7 @@ def test_an_address_for_others_needs_a_token(folder: Folder) -> None:
     assert (outcome.exit_code, outcome.codes) == (2, {"no-token"})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("settings", "code", "line"),
     [
         ('[live]\nstore = "postgresql://db.example.com/x"', "host-not-allowed", 2),

@@ -11,6 +11,7 @@ import pytest
 
 from ragauge.corpus import resolve
 from ragauge.scoring import score
+from tests.support.cases import cases
 from tests.support.command import Content, Folder, Outcome, Row, lines_of
 from tests.support.corpora import CODE, FIRST, GUIDE, LAST, NOTE, looked_up, made
 
@@ -62,7 +63,7 @@ def test_what_is_found_is_counted(folder: Folder) -> None:
     assert done.out.endswith("ok\n")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("fields", "problem"),
     [
         ({"relevant": ["guide.md#S.1.p.Bk002"]}, "unresolved: the corpus has no block"),
@@ -153,7 +154,7 @@ def test_the_first_problems_are_told_whatever_they_are(folder: Folder) -> None:
 # --- traces ---
 
 
-@pytest.mark.parametrize(
+@cases(
     ("fields", "problems"),
     [
         ({"retrieved_ids": ["c-1", FIRST, "c-2"]}, ["no block `c-1`", "no block `c-2`"]),
@@ -210,7 +211,7 @@ def test_what_traces_name_and_is_not_there_is_a_problem(
         assert found.about.startswith("qid q")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("fields", "counted"),
     [
         ({"topk": [FIRST, "guide.md"]}, "ids 2, places 0"),  # a document may be what is retrieved
@@ -332,7 +333,7 @@ def test_a_place_beside_a_chunk_must_be_in_it(folder: Folder) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("row", "message"),
     [
         ({"id": "c-1", "doc": "guide.md", "start": 9, "end": 90}, "the bytes 9 to 90 are not in"),

@@ -16,16 +16,17 @@ from ragauge.model.field_spellings import GOLD_SPELLINGS, TRACE_SPELLINGS
 from ragauge.model.profile import Profile
 from ragauge.model.report import Report, View
 from tests.conformance.runs import ORDINARY_GOLD, ORDINARY_TRACE, Row, scored
+from tests.support.cases import cases
 
 PROFILES = list(registry.profiles().values())
 DIALECTS = list(registry.dialects().values())
 REPORTS = list(registry.reports().values())
 COMMANDS = root.list_commands(click.Context(root))
 
-each_profile = pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
-each_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
-each_report = pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.name)
-each_command = pytest.mark.parametrize("name", COMMANDS)
+each_profile = cases("profile", PROFILES, ids=lambda profile: profile.name)
+each_dialect = cases("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+each_report = cases("report", REPORTS, ids=lambda report: report.name)
+each_command = cases("name", COMMANDS)
 
 
 def test_a_profile_has_the_name_of_its_file() -> None:
@@ -110,7 +111,7 @@ def _view(
 
 @each_profile
 @each_report
-@pytest.mark.parametrize("full", [False, True])
+@cases("full", [False, True])
 def test_a_report_shows_an_ordinary_run(
     report: Report, profile: Profile, full: bool, tmp_path: Path
 ) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from ragauge import registry
 from ragauge.files.open import unpacked
 from ragauge.formats.imports.foreign_format import ForeignFile
+from tests.support.cases import cases
 from tests.support.command import GOLD, TRACES, lines_of
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -27,18 +26,18 @@ def recognised(path: Path) -> list[str]:
         return [name for name, one in registry.foreign_formats().items() if one.recognise(foreign)]
 
 
-@pytest.mark.parametrize("path", EXPORTS, ids=lambda path: path.name)
+@cases("path", EXPORTS, ids=lambda path: path.name)
 def test_a_file_is_of_one_format_at_most(path: Path) -> None:
     assert len(recognised(path)) <= 1
 
 
-@pytest.mark.parametrize("path", sorted((FIXTURES / "imports").glob("*.*")), ids=lambda p: p.name)
+@cases("path", sorted((FIXTURES / "imports").glob("*.*")), ids=lambda p: p.name)
 def test_every_export_is_recognised(path: Path) -> None:
     is_export = path in EXPORTS
     assert len(recognised(path)) == is_export
 
 
-@pytest.mark.parametrize("name", registry.foreign_formats())
+@cases("name", registry.foreign_formats())
 def test_a_format_says_what_it_is_and_reads_something(name: str) -> None:
     form = registry.foreign_format(name)
     assert form.title

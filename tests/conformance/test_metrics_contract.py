@@ -24,6 +24,7 @@ from ragauge.metrics.questions import Questions
 from ragauge.model.scores import MetricResult
 from ragauge.scoring.join import batch_of
 from tests.conformance.runs import ORDINARY_GOLD, ORDINARY_TRACE, random_rows, scored
+from tests.support.cases import cases
 
 METRICS = list(registry.metrics().values())
 PROFILES = list(registry.profiles())
@@ -40,8 +41,8 @@ NEVER_FALLING = (
 
 Floats = NDArray[np.float64]
 
-each_metric = pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.id)
-each_profile = pytest.mark.parametrize("profile", PROFILES)
+each_metric = cases("metric", METRICS, ids=lambda metric: metric.id)
+each_profile = cases("profile", PROFILES)
 
 
 class Seen(Struct, frozen=True):
@@ -238,7 +239,7 @@ def test_population_covers_every_record(metric: Metric, seen: Seen) -> None:
         assert excluded.keys() <= stated
 
 
-@pytest.mark.parametrize("name", NEVER_FALLING)
+@cases("name", NEVER_FALLING)
 def test_a_longer_list_never_lowers(name: str, seen: Seen) -> None:
     """What asks for evidence in the top k can only rise with k, for every record."""
     metric = registry.metrics()[name]
@@ -341,7 +342,7 @@ def test_gold_without_traces_is_scored(profile: str, tmp_path: Path) -> None:
 
 
 @each_profile
-@pytest.mark.parametrize("seed", range(0, RANDOM_RUNS, 4))
+@cases("seed", range(0, RANDOM_RUNS, 4))
 def test_left_out_and_counted_add_up(profile: str, seed: int, tmp_path: Path) -> None:
     """Every record is counted or left out by name, whatever the metric; n never exceeds records.
 

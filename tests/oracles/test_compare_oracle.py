@@ -18,6 +18,7 @@ from ragauge.scoring.inputs import ScoredRun
 from ragauge.store import runs as run_store
 from tests.oracles.compare_cases import SCENARIOS, case, listed
 from tests.oracles.compare_oracle import RUNGS, Compared, compare, holm
+from tests.support.cases import cases
 from tests.support.effort import seeds
 
 Row = dict[str, Any]
@@ -121,7 +122,7 @@ def differences(found: Comparison, wanted: Compared) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("first", seeds(90, step=PER_STORE))
+@cases("first", seeds(90, step=PER_STORE))
 def test_comparisons_are_those_of_the_oracle(tmp_path: Path, first: int) -> None:
     wrong: dict[str, list[str]] = {}
     with run_store.opened_store(f"sqlite:///{tmp_path / 'runs.db'}", create=True) as store:
@@ -321,7 +322,7 @@ FOUND: dict[str, tuple[list[Row], list[Row], list[Row], dict[str, Row]]] = {
 }
 
 
-@pytest.mark.parametrize("name", FOUND)
+@cases("name", FOUND)
 def test_what_campaigns_found(tmp_path: Path, name: str) -> None:
     """Both the comparison and the oracle give what is right by hand."""
     gold, a, b, wanted = FOUND[name]

@@ -23,6 +23,7 @@ from tests.oracles.full_oracle import (
     tau_b,
     tree_distance,
 )
+from tests.support.cases import cases
 
 Row = dict[str, Any]
 
@@ -60,7 +61,7 @@ def result(metric: str, golds: list[Row] | Row, traces: list[Row] | Row, **optio
 # --- helpers --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "doc", "section"),
     [
         ("guide.md#S.4.2.p.Bk011a", "guide.md", "S.4.2"),
@@ -99,7 +100,7 @@ TWO = gold(answerable=True, relevant=["p1", "p2", "p1"])  # a set of two
 FOUR_HITS = trace(topk=hits("x", "p1", "p1", "p2"))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metric", "expected"),
     [
         ("precision@3", 1 / 3),  # x, p1, p1: one id of three items
@@ -390,7 +391,7 @@ def test_citation_precision_and_recall() -> None:
     assert result("citation.recall", row, refused).excluded == {"refused": 1}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("citation", "expected"),
     [
         ({"id": "k", "doc": "g", "offsets": [70, 230]}, 1.0),  # 30 bytes of room on both sides
@@ -561,7 +562,7 @@ REFUSAL = {"topk": hits("p1"), "answer_json": said("not in context", "p1")}
 ERROR = {"error": "late"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("slots", "state"),
     [
         ([HIT, HIT], "→"),

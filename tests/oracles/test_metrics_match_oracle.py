@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 from typing import Literal
 
-import pytest
-
 from ragauge import score
 from ragauge.model.scores import Scores
 from tests.oracles.full_cases import case
 from tests.oracles.full_oracle import Result, evaluate
+from tests.support.cases import cases
 from tests.support.effort import seeds
 
 CLOSE = 1e-9
@@ -53,8 +52,8 @@ def _reasons(metric: str, excluded: dict[str, int]) -> dict[str, int]:
     return renamed
 
 
-@pytest.mark.parametrize("rules", ["all", "canary"])
-@pytest.mark.parametrize("first", seeds(80, step=40))
+@cases("rules", ["all", "canary"])
+@cases("first", seeds(80, step=40))
 def test_every_metric_equals_the_oracle(first: int, rules: str, tmp_path: Path) -> None:
     """Value, n and records are the oracle's; for metrics of records so is what was left out."""
     for seed in range(first, first + 40):

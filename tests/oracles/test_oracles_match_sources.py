@@ -19,6 +19,7 @@ import pytest
 from tests.oracles.cases import Case, Row, ship_case, smoke_case
 from tests.oracles.ship_oracle import score_ship
 from tests.oracles.smoke_oracle import score_smoke, smoke_numbers
+from tests.support.cases import cases
 
 SEEDS = Path(__file__).resolve().parents[2].parent / "shared" / "seeds"
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -218,7 +219,7 @@ def test_ship_counts_missing_and_unlabelled_items() -> None:
     assert scored["pass"] is False
 
 
-@pytest.mark.parametrize(
+@cases(
     ("substrings", "citations", "claim", "cited", "precision", "hit_rate"),
     [
         ([], ["a"], "words", ["a"], 1.0, 1.0),  # nothing to contain: contained

@@ -7,14 +7,13 @@ import random
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from ragauge import gate, registry, score
 from ragauge.gates.parse import merge, parse_items, profile_gates
 from ragauge.model.report import View
 from tests.oracles.cases import Case, ship_case, smoke_case
 from tests.oracles.ship_oracle import score_ship
 from tests.oracles.smoke_oracle import score_smoke, smoke_numbers
+from tests.support.cases import cases
 from tests.support.effort import seeds
 
 BATCH = 100
@@ -44,7 +43,7 @@ def _printed(case: Case, gold: Path, trace: Path, name: str, format_name: str) -
     return registry.report(profile.reports[format_name]).text(view), view
 
 
-@pytest.mark.parametrize("first", seeds(4 * BATCH, step=BATCH))
+@cases("first", seeds(4 * BATCH, step=BATCH))
 def test_ship_json_equals_the_oracle(first: int, tmp_path: Path) -> None:
     """Same keys, same order, same numbers, same bytes, for every generated case."""
     for number in range(first, first + BATCH):
@@ -55,7 +54,7 @@ def test_ship_json_equals_the_oracle(first: int, tmp_path: Path) -> None:
         assert text == json.dumps(expected, indent=2) + "\n", f"case {number}"
 
 
-@pytest.mark.parametrize("first", seeds(4 * BATCH, step=BATCH))
+@cases("first", seeds(4 * BATCH, step=BATCH))
 def test_smoke_markdown_equals_the_oracle(first: int, tmp_path: Path) -> None:
     """Same lines; and the numbers behind them, compliance included, to the last bit."""
     for number in range(first, first + BATCH):

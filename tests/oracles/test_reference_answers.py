@@ -16,6 +16,7 @@ from ragauge import score
 from ragauge.scoring.reference_answers import AnswerText, ReferenceAnswer
 from tests.conformance.runs import write
 from tests.oracles import reference_oracle
+from tests.support.cases import cases
 
 CLOSE = 1e-12
 WORDS = (
@@ -77,7 +78,7 @@ def test_every_measure_equals_the_oracle() -> None:
     assert matches > 100
 
 
-@pytest.mark.parametrize(("answer", "reference", "value"), ROUGE)
+@cases(("answer", "reference", "value"), ROUGE)
 def test_rouge_l_has_the_numbers_of_rouge_score(answer: str, reference: str, value: float) -> None:
     assert likeness(answer, reference)[2] == pytest.approx(value, abs=CLOSE)
     assert reference_oracle.rouge_l(answer, reference) == pytest.approx(value, abs=CLOSE)

@@ -16,6 +16,7 @@ from ragauge import score
 from ragauge.errors import RagaugeError
 from ragauge.model.scores import Scores
 from tests.oracles.judged import Row, mean, values, write_lines, write_qrels, write_run
+from tests.support.cases import cases
 
 SAMPLES = Path(__file__).resolve().parents[2].parent / "shared" / "samples"
 PRINTED = 5e-5 + 1e-9
@@ -237,7 +238,7 @@ def test_an_error_counts_unless_it_is_excluded() -> None:
 # --- AutoRAG's lists with repeated ids ------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     "system", ["lexical_retrieval", "semantic_retrieval", "hybrid_retrieval", "passage_reranker"]
 )
 def test_autorag_systems(system: str) -> None:
@@ -390,8 +391,8 @@ def test_units_do_not_mix(gold: str, chunks: str, tmp_path: Path) -> None:
 # --- SQuAD 2.0: what should be refused ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("profile", [None, "all"])
-@pytest.mark.parametrize("system", ["bert", "nlnet", "bidaf"])
+@cases("profile", [None, "all"])
+@cases("system", ["bert", "nlnet", "bidaf"])
 def test_squad_refusals(system: str, profile: str | None) -> None:
     """An empty prediction stands in the files as the refusal token, with nothing cited."""
     folder = sample("squad2_normans")

@@ -30,6 +30,7 @@ from tests.oracles.judged import (
     write_run,
     write_traces,
 )
+from tests.support.cases import cases
 
 pytrec_eval: Any = pytest.importorskip("pytrec_eval")
 
@@ -165,8 +166,8 @@ def test_every_topic_of_random_runs(level: int, tmp_path: Path) -> None:
     assert compared > 3_000
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("first", [1000, 1020])
+@cases("level", LEVELS)
+@cases("first", [1000, 1020])
 def test_all_ways_to_write_it_down_agree(first: int, level: int, tmp_path: Path) -> None:
     """TREC files, a BEIR folder, items with grades, traces: the same bits, whichever are paired."""
     for seed in range(first, first + 20):
@@ -213,7 +214,7 @@ def test_cases_have_all_that_is_promised() -> None:
     assert grades == set(GRADES)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("first", "second"),
     [(2.0, 2.0), (16777217.0, 16777216.0), (0.0, -0.0), (1.0 + 1e-9, 1.0), (1e-50, 0.0)],
 )

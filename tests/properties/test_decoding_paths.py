@@ -35,6 +35,7 @@ from tests.properties.datasets import (
     scored,
     written,
 )
+from tests.support.cases import cases
 from tests.support.effort import examples
 
 PROFILES = ("all", "ship", "smoke")
@@ -208,8 +209,8 @@ ODD_FIELDS = {
 }
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("field", ODD_FIELDS.values(), ids=ODD_FIELDS)
+@cases("profile", PROFILES)
+@cases("field", ODD_FIELDS.values(), ids=ODD_FIELDS)
 def test_odd_rows_are_judged_alike(field: str, profile: str) -> None:
     """What is wrong with a row, and what it is worth, does not depend on the path it takes.
 
@@ -237,8 +238,8 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
+@cases("profile", PROFILES)
+@cases("damage", DAMAGED.values(), ids=DAMAGED)
 def test_damaged_rows_are_judged_alike(damage: bytes, profile: str) -> None:
     """Bytes that are no text are found in every part of a row, by every path."""
     whole = (
@@ -260,7 +261,7 @@ def test_damaged_rows_are_judged_alike(damage: bytes, profile: str) -> None:
             assert fast[0].problem_count == (0 if harmless else 1), row
 
 
-@pytest.mark.parametrize("field", ODD_FIELDS.values(), ids=ODD_FIELDS)
+@cases("field", ODD_FIELDS.values(), ids=ODD_FIELDS)
 def test_odd_rows_are_judged_alike_in_memory(field: str, tmp_path: Path) -> None:
     """A row that `load_traces` refuses is refused by `score`, and the other way round."""
     gold, trace = tmp_path / "gold", tmp_path / "trace"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ragauge.stats.exact_sums import UNIT, mean, to_units
 from tests.properties.datasets import Data, Row, scored
+from tests.support.cases import cases
 from tests.support.effort import examples
 
 
@@ -30,7 +31,7 @@ def test_a_value_lies_in_its_printed_interval() -> None:
     assert low <= round(result.value, 4) <= high
 
 
-@pytest.mark.parametrize("denominator", range(1, 17))
+@cases("denominator", range(1, 17))
 def test_units_are_exact_for_small_denominators(denominator: int) -> None:
     """A fraction with a denominator up to 16 is a whole number of units, with nothing lost."""
     values = np.arange(denominator + 1, dtype=np.float64) / denominator

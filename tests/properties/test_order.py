@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from tests.properties.datasets import (
     scored,
     unordered,
 )
+from tests.support.cases import cases
 from tests.support.effort import examples
 
 
@@ -55,8 +55,8 @@ def test_order_does_not_matter_for_one_trace_a_question(data: Data, shuffle: ran
     assert unordered(scored(moved, profile="ship")) == unordered(scored(data, profile="ship"))
 
 
-@pytest.mark.parametrize("profile", ["all", "smoke"])
-@pytest.mark.parametrize("questions", [45, 1_040])
+@cases("profile", ["all", "smoke"])
+@cases("questions", [45, 1_040])
 def test_order_does_not_matter_to_intervals(profile: str, questions: int) -> None:
     """To the last bit, with few questions and with many."""
     data = large_data(questions, questions)

@@ -21,6 +21,7 @@ from ragauge.stats import resampling
 from ragauge.stats.exact_sums import UNIT
 from ragauge.stats.paired import PERMUTATIONS, _in_steps, permutation
 from ragauge.stats.resampling import POISSON_FROM, SEED
+from tests.support.cases import cases
 
 Floats = NDArray[np.float64]
 SOME = 150  # repeats: two whole blocks of 64 and a part of one
@@ -62,7 +63,7 @@ def plain_permutation(wholes: list[int], permutations: int, seed: int = SEED) ->
     return (1 + hits) / (1 + permutations)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("differences", "expected"),
     [
         ([1], 1.0),  # 1 and -1 are as far from 0
@@ -83,7 +84,7 @@ def test_p_values_by_hand(differences: list[float], expected: float) -> None:
     assert permutation(column(*differences)) == [expected]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@cases("seed", range(60))
 def test_all_signs_are_tried_exactly(seed: int) -> None:
     """Scores in halves to sixteenths: the p-value of exact fractions, in any order, either way."""
     rng = random.Random(seed)
@@ -109,8 +110,8 @@ def test_random_signs_are_drawn_as_defined() -> None:
             assert (1 - 2 * found.astype(np.int64)).tolist() == expected[:repeats]
 
 
-@pytest.mark.parametrize("n", [9, 40, 301])
-@pytest.mark.parametrize("largest", [1, 3, 10_000_000])
+@cases("n", [9, 40, 301])
+@cases("largest", [1, 3, 10_000_000])
 def test_random_signs_are_counted_exactly(n: int, largest: int) -> None:
     """Ties and all, as Python's integers count them; thirds have the p of their numerators."""
     rng = random.Random(n)
@@ -121,8 +122,8 @@ def test_random_signs_are_counted_exactly(n: int, largest: int) -> None:
         assert permutation(column(*wholes) / 3, permutations=SOME) == [expected]
 
 
-@pytest.mark.parametrize("n", [1, 30, 5_000])
-@pytest.mark.parametrize("size", [1e-300, 1e-3, 1.0, 2.0, 1e7, 2.0**53, 1e300])
+@cases("n", [1, 30, 5_000])
+@cases("size", [1e-300, 1e-3, 1.0, 2.0, 1e7, 2.0**53, 1e300])
 def test_every_sum_of_differences_is_exact(n: int, size: float) -> None:
     """If all differences had one sign, their steps would add up to less than 2**53, but not much.
 
@@ -145,7 +146,7 @@ def test_the_found_signs_count_as_one_permutation() -> None:
     assert permutation(np.ones((60, 1)), permutations=99) == [1 / 100]
 
 
-@pytest.mark.parametrize("size", [1.0, 1 / 3, 0.1, -(2.0**30), 1e-4])
+@cases("size", [1.0, 1 / 3, 0.1, -(2.0**30), 1e-4])
 def test_ties_count(size: float) -> None:
     """The sum of 20 ups and 20 downs is 0, and every sum is at least as far from it."""
     differences = column(*[size, -size] * 20)

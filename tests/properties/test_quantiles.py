@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ragauge.stats import resampling
 from ragauge.stats.intervals import quantile, quantile_interval
 from ragauge.stats.resampling import POISSON_FROM, SEED
+from tests.support.cases import cases
 
 Floats = NDArray[np.float64]
 SHARES = (0.5, 0.9, 0.95)
@@ -39,7 +40,7 @@ def plain_weights(n: int, resamples: int, seed: int = SEED) -> NDArray[np.int64]
     return np.array(rows)
 
 
-@pytest.mark.parametrize("n", [1, 2, POISSON_FROM - 1, POISSON_FROM + 203])
+@cases("n", [1, 2, POISSON_FROM - 1, POISSON_FROM + 203])
 def test_weights_are_drawn_as_defined(n: int) -> None:
     """A resample depends on seed, block and place in it alone; fewer are the first of more."""
     expected = plain_weights(n, SOME, 7)
@@ -48,7 +49,7 @@ def test_weights_are_drawn_as_defined(n: int) -> None:
         assert np.array_equal(found, expected[:resamples])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("values", "share", "expected"),
     [
         ([3.0], 0.95, 3.0),
@@ -65,7 +66,7 @@ def test_quantiles_by_hand(values: list[float], share: float, expected: float) -
     assert quantile(np.array(values, np.float64), share) == pytest.approx(expected, rel=1e-15)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@cases("seed", range(40))
 def test_quantile_is_numpys_in_any_order(seed: int) -> None:
     """The same number as np.quantile, to the last bits, and the same bits however shuffled."""
     rng = random.Random(seed)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.scoring import refusals
 from ragauge.scoring.refusals import LanguagePatterns, declines_as_a_whole, language_patterns
 from ragauge.text import citation_list
+from tests.support.cases import cases
 from tests.support.effort import examples
 
 LANGUAGES = language_patterns(("en", "de", "fr", "es"))
@@ -69,7 +69,7 @@ def test_short_ways_find_the_same_refusals(text: str) -> None:
         assert declines_as_a_whole(text, language) == plainly(text, language)
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "i do  not know the answer to it",

@@ -31,6 +31,7 @@ from ragauge.scoring.scoring_run import ScoringPlan
 from ragauge.scoring.tasks.task import FindIds, RangeTask
 from tests.oracles.full_cases import FLAVOURS, case
 from tests.properties.datasets import LAYOUTS, Row, as_lines
+from tests.support.cases import cases
 
 FLAVOUR_COUNT = len(FLAVOURS)
 SETS = tuple(range(3))
@@ -198,8 +199,8 @@ def test_ranges_and_batches_do_not_matter(first: int, tmp_path: Path) -> None:
                 assert _essence(_scored(*files)) == expected, seed
 
 
-@pytest.mark.parametrize("number", SETS)
-@pytest.mark.parametrize("records", [1, 5, 64])
+@cases("number", SETS)
+@cases("records", [1, 5, 64])
 def test_batches_do_not_matter_to_large_runs(number: int, records: int, tmp_path: Path) -> None:
     """Metrics, slices, questions and the JSON text are the same bits."""
     files = _write(tmp_path, *_large(number))
@@ -222,8 +223,8 @@ def test_cuts_do_not_matter_to_intervals(number: int, tmp_path: Path) -> None:
         assert _essence(_with_intervals(*files)) == expected
 
 
-@pytest.mark.parametrize("number", SETS)
-@pytest.mark.parametrize("layout", ["array", "gzip", "escaped"])
+@cases("number", SETS)
+@cases("layout", ["array", "gzip", "escaped"])
 def test_layouts_do_not_matter(number: int, layout: str, tmp_path: Path) -> None:
     """An array or a compressed file is looked at again as lines are."""
     gold, trace = _large(number)
@@ -422,9 +423,9 @@ TALK: list[Row] = [
 """In context: both turns of a, and neither b nor c. Resolved: all but c."""
 
 
-@pytest.mark.parametrize("range_bytes", [1, 150, 1 << 20])
-@pytest.mark.parametrize("records", [1, 100])
-@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+@cases("range_bytes", [1, 150, 1 << 20])
+@cases("records", [1, 100])
+@cases("order", list(itertools.permutations(range(4))))
 def test_rows_settle_each_other_from_anywhere(
     order: tuple[int, ...], records: int, range_bytes: int, tmp_path: Path
 ) -> None:

@@ -29,6 +29,7 @@ from tests.properties.datasets import (
     large_data,
     scored,
 )
+from tests.support.cases import cases
 from tests.support.effort import examples
 
 PROFILES = ("all", "ship", "smoke")
@@ -95,8 +96,8 @@ def test_batches_do_not_matter_to_what_is_printed_first() -> None:
     assert len(found.pop()) == 3
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("profile", PROFILES)
+@cases("layout", LAYOUTS)
+@cases("profile", PROFILES)
 def test_layouts_do_not_matter(layout: str, profile: str) -> None:
     """Lines, an array, gzip, CRLF and a byte order mark are the same rows."""
     data = large_data(3, 40)
@@ -104,8 +105,8 @@ def test_layouts_do_not_matter(layout: str, profile: str) -> None:
     assert essence(scored(data, profile=profile, k=2, layout=layout)) == essence(plain)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("layout", ["lines", "array", "gzip"])
+@cases("profile", PROFILES)
+@cases("layout", ["lines", "array", "gzip"])
 def test_workers_do_not_matter(profile: str, layout: str) -> None:
     """One process or two give the same scores."""
     data = large_data(5, 60)

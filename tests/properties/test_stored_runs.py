@@ -18,6 +18,7 @@ from ragauge.scoring.inputs import ScoredRun
 from ragauge.store import runs as run_store
 from ragauge.store.stored_scores import aggregate_document
 from tests.oracles.full_cases import case
+from tests.support.cases import cases
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEN = "2026-01-01T00:00:00Z"
@@ -55,7 +56,7 @@ def same(one: Scores, other: Scores) -> None:
     assert np.array_equal(a.values, b.values, equal_nan=True)
 
 
-@pytest.mark.parametrize("seed", range(0, 40, 2))
+@cases("seed", range(0, 40, 2))
 def test_stored_scores_and_scores_made_again_are_those_of_the_run(
     tmp_path: Path, seed: int
 ) -> None:
@@ -93,7 +94,7 @@ def each_row_has_the_values_of_its_question(store: Store, scores: Scores) -> Non
     assert known > 0
 
 
-@pytest.mark.parametrize("seed", range(1, 40, 3))
+@cases("seed", range(1, 40, 3))
 def test_a_run_compared_with_itself_is_all_draws_and_no_metric_moves(
     tmp_path: Path, seed: int
 ) -> None:
@@ -112,7 +113,7 @@ def test_a_run_compared_with_itself_is_all_draws_and_no_metric_moves(
     assert found.match in ("exact", "none")
 
 
-@pytest.mark.parametrize("seed", range(0, 40, 4))
+@cases("seed", range(0, 40, 4))
 def test_two_runs_compare_the_same_from_the_store_and_scored_again(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +143,7 @@ def test_two_runs_compare_the_same_from_the_store_and_scored_again(
             assert np.array_equal(left, right, equal_nan=True), name
 
 
-@pytest.mark.parametrize("seed", range(2, 40, 4))
+@cases("seed", range(2, 40, 4))
 def test_a_comparison_turned_round_has_opposite_deltas_and_kinds(tmp_path: Path, seed: int) -> None:
     gold, trace = case(seed)
     other = list(reversed(trace))[: max(1, len(trace) * 3 // 4)]

@@ -126,6 +126,10 @@ class Folder:
         self.path = path
         self._capsys = capsys
 
+    def at(self, path: Path) -> Folder:
+        """Another folder, of which the test has to make its current one."""
+        return Folder(path, self._capsys)
+
     def write(self, name: str, content: Content) -> Path:
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)

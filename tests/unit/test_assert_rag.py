@@ -10,6 +10,7 @@ import pytest
 import ragauge
 from ragauge import RagaugeError, assert_rag, load_gold
 from ragauge.corpus.build import build
+from tests.support.cases import cases
 from tests.support.command import Folder
 
 ASKED = "Where is the key?"
@@ -19,7 +20,7 @@ SAID = "It is under the mat."
 HITS = [{"id": "c9", "text": "A cat."}, {"id": "c1", "text": "The key is under the mat."}]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("gold", "answer", "hits", "options"),
     [
         (ITEM, SAID, HITS, {}),
@@ -38,7 +39,7 @@ def test_a_right_answer_passes(gold: Any, answer: Any, hits: Any, options: Any) 
     assert_rag(ASKED, answer, hits, gold, **options)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("gold", "answer", "hits", "options", "said"),
     [
         (ITEM, "On the roof.", HITS, {}, "none of the claims is in the answer"),
@@ -103,7 +104,7 @@ def test_hits_are_placed_by_their_texts(folder: Folder) -> None:
         assert_rag(ASKED, SAID, [cat], gold, corpus="corpus")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "said"),
     [
         ((None, SAID, HITS, ITEM), "the question is a text"),

@@ -20,6 +20,7 @@ from ragauge.live.database import open_database
 from ragauge.model.corpus import Parsed, Parser
 from ragauge.scoring import score
 from ragauge.store import runs as run_store
+from tests.support.cases import cases
 from tests.support.command import GOLD, TRACES, Content, Folder, Outcome, Row, line_of, lines_of
 from tests.support.decided_store import promoted
 from tests.support.live_rows import add_windows, window_row
@@ -488,7 +489,7 @@ def test_there_is_a_recipe_for_every_code() -> None:
     assert set(RECIPES) == set(CODES)
 
 
-@pytest.mark.parametrize("code", RECIPES)
+@cases("code", RECIPES)
 def test_every_code_is_raised_or_reported(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:

@@ -11,6 +11,7 @@ from ragauge.config import Config, Refusal, load_config, load_gates
 from ragauge.errors import RagaugeError
 from ragauge.model.verdict import Waiver
 from ragauge.scoring.refusals import VERSION
+from tests.support.cases import cases
 from tests.support.command import GOLD, TRACES, Folder
 
 FULL = """\
@@ -89,7 +90,7 @@ def test_an_absolute_path_stays_as_it_is(tmp_path: Path) -> None:
     assert load_config(path).gold == str(tmp_path / "elsewhere.jsonl")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "line"),
     [
         ("golld = 'x'", 1),
@@ -129,7 +130,7 @@ def test_a_setting_that_cannot_be_used_is_refused(tmp_path: Path, text: str, lin
     assert error.problems[0].hint
 
 
-@pytest.mark.parametrize(
+@cases(
     "data",
     [b"a = 1\n\xff", b"a = 1\nb = '\xff'", b"a = 1\nb = '\0'", b"a = 1\nb = " + b"[" * 99_999],
 )
@@ -139,7 +140,7 @@ def test_damage_is_told_with_its_line(tmp_path: Path, data: bytes) -> None:
     assert str(refused(path).problems[0].place) == f"{path}:2"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "line"),
     [
         ("profile = 'nope'", 2),
@@ -171,7 +172,7 @@ def test_what_the_command_line_names_is_not_looked_for_in_the_file(folder: Folde
     assert (outcome.exit_code, outcome.problems[0].where) == (2, None)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "line"),
     [
         ("[gates]\nprecision = 0.5\nnope = 1", 3),
@@ -186,7 +187,7 @@ def test_a_problem_of_a_gates_file_has_its_line(folder: Folder, text: str, line:
     assert (outcome.exit_code, outcome.problems[0].where) == (2, f"gates.toml:{line}")
 
 
-@pytest.mark.parametrize(
+@cases(
     "data",
     [b"\xff\xfe", b"gold = '\xff'", b"gold = 'a\0b'", b"a = " + b"[" * 100_000],
     ids=["UTF-16", "not UTF-8", "NUL", "deep"],
@@ -230,7 +231,7 @@ def test_gates_stand_in_a_table_or_at_the_top(tmp_path: Path, text: str) -> None
     assert load_gates(write(tmp_path, text)) == {"precision": 0.8}
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "[gates]\n", "gates = 5\n"])
+@cases("text", ["", "# nothing\n", "[gates]\n", "gates = 5\n"])
 def test_a_gates_file_without_gates_is_refused(tmp_path: Path, text: str) -> None:
     """It was meant to demand something."""
     with pytest.raises(RagaugeError) as caught:

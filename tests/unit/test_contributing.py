@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from tests.support.cases import cases
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "ragauge"
@@ -23,7 +23,7 @@ def test_a_newcomer_finds_the_ordinary_requests() -> None:
     assert len(REQUESTS) >= 25
 
 
-@pytest.mark.parametrize(("wish", "places"), REQUESTS)
+@cases(("wish", "places"), REQUESTS)
 def test_every_request_leads_to_files_that_are_there(wish: str, places: list[str]) -> None:
     gone = [place for place in places if not (SOURCE / place).exists()]
     assert not gone, f"{wish}: {', '.join(gone)} is not there any more"

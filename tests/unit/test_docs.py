@@ -36,6 +36,7 @@ import pytest
 import ragauge
 import reference
 from ragauge.cli.main import root as command_group
+from tests.support.cases import cases
 
 ROOT = Path(__file__).resolve().parents[2]
 UPDATE = bool(os.environ.get("RAGAUGE_UPDATE_DOCS"))
@@ -275,7 +276,7 @@ def test_the_reference_pages_are_fresh(capsys: pytest.CaptureFixture[str]) -> No
     assert reference.main(["--check"]) == 0, capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", sorted(commands()))
+@cases("name", sorted(commands()))
 def test_every_command_and_option_is_in_the_reference(name: str) -> None:
     page = (ROOT / "docs" / "reference" / "commands.md").read_text("utf-8")
     section = page if name == "ragauge" else page.partition(f"\n## {name}\n")[2]

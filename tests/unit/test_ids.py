@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ragauge.ids import (
     IdParts,
     distance,
@@ -15,11 +13,12 @@ from ragauge.ids import (
     split_section,
     type_of,
 )
+from tests.support.cases import cases
 
 OPAQUE = IdParts(None, None, None)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("chunk", "expected"),
     [
         ("S.4.2.p.Bk011a", (None, "S.4.2", "prose")),
@@ -39,7 +38,7 @@ def test_a_typed_block_tells_section_and_type(
     assert parts_of(chunk) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("chunk", "expected"),
     [
         ("doc|r=8c1e9a02|s=3.2|p=014|b=006", ("doc", "3.2", None)),
@@ -55,7 +54,7 @@ def test_fields_tell_document_and_section(
     assert parts_of(chunk) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("chunk", "expected"),
     [
         ("A.3.1.bk012", (None, "A.3.1", None)),
@@ -72,7 +71,7 @@ def test_lettered_blocks_and_numbered_chunks(
     assert parts_of(chunk) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     "chunk",
     [
         "",
@@ -120,7 +119,7 @@ def test_each_part_has_its_function() -> None:
     assert (doc_of("x"), section_of("x"), type_of("x")) == OPAQUE
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "expected"),
     [
         ("guide.md#S.4.2", ("guide.md", "S.4.2")),
@@ -144,7 +143,7 @@ def test_a_section_may_name_its_document(text: str, expected: tuple[str | None, 
     assert split_section(text) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("section", "path"),
     [
         ("S", ()),
@@ -171,7 +170,7 @@ def test_the_path_of_a_section(section: str, path: tuple[int | str, ...]) -> Non
     assert section_path(section) == path
 
 
-@pytest.mark.parametrize(
+@cases(
     ("section", "anchor", "expected"),
     [
         ("S.4.2", "S.4.2", True),
@@ -197,7 +196,7 @@ def test_lying_in_a_section_goes_by_whole_steps(section: str, anchor: str, expec
     assert lies_in(section, anchor) is expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("a", "b", "edges"),
     [
         ("S.4.2", "4.2", 0),

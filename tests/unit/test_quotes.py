@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.quotes import border, common_runs, covered, least_overlap, normalised, shares_half
+from tests.support.cases import cases
 
 QUOTE = "The lock is taken before the first write and given back after the last."
 # 71 characters: an overlap counts from 12 of them on.
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "expected"),
     [
         ("  two \n\t words ", "two words"),
@@ -29,7 +29,7 @@ def test_texts_are_normalised(text: str, expected: str) -> None:
     assert normalised(text) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "expected"),
     [
         (QUOTE, [(0, 71)]),
@@ -83,7 +83,7 @@ def test_a_place_that_is_covered_in_part_is_still_open() -> None:
     assert covered(quote, "one two three", [(0, 12)]) == [(0, 13)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "relevant"),
     [
         (QUOTE[:20], True),  # all of the shorter, which is the text
@@ -127,7 +127,7 @@ def test_texts_that_repeat_themselves_end() -> None:
     assert covered("ab" * 20_000 + "c", "c" + "ab" * 15_000) == [(0, 30_000)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("quote", "text", "expected"),
     [
         ("one two three four five six seven", "zero one two three four five six X", [(0, 28)]),

@@ -13,6 +13,7 @@ from ragauge.errors import RagaugeError
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.trace import Hit, Trace
 from ragauge.spans import Span
+from tests.support.cases import cases
 
 METRICS = registry.metrics()
 AT_K = [metric.id for metric in METRICS.values() if metric.at_k]
@@ -113,7 +114,7 @@ def test_what_is_named_twice_is_selected_once() -> None:
     assert selected() == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "name",
     [
         "",

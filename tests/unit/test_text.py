@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ragauge.text import (
     REFUSAL_TOKEN,
     citations_in,
@@ -13,9 +11,10 @@ from ragauge.text import (
     short_claims,
     substring_needles,
 )
+from tests.support.cases import cases
 
 
-@pytest.mark.parametrize(
+@cases(
     "said",
     ["not in context", "  Not in context\n", "NOT IN CONTEXT", "\u00a0not in context\u2003"],
 )
@@ -24,7 +23,7 @@ def test_the_refusal_token_is_known_after_strip_and_lower(said: str) -> None:
     assert normalise(said) == REFUSAL_TOKEN
 
 
-@pytest.mark.parametrize(
+@cases(
     "said",
     [
         "not in context.",
@@ -45,7 +44,7 @@ def test_nothing_said_is_the_empty_text() -> None:
     assert normalise(None) == normalise("") == normalise(" \n\t") == ""
 
 
-@pytest.mark.parametrize(
+@cases(
     ("answer", "expected"),
     [
         ("- claim\n- citations: [p1#1]", ["p1#1"]),
@@ -68,7 +67,7 @@ def test_citations_are_found_inside_an_answer(answer: str, expected: list[str]) 
     assert citations_in(answer) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     "answer",
     ["", "no list", "citations: a, b", "citation: [a]", "citations [a]", "citations: [a", "[a]"],
 )
@@ -94,7 +93,7 @@ def test_substring_needles_keep_blanks_and_order() -> None:
     assert substring_needles([]) == ()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("claim", "expected"),
     [
         ("X is a mapping.", ("x is a mapping",)),
@@ -124,7 +123,7 @@ def test_phrase_needles_of_several_claims_are_joined() -> None:
     assert phrase_needles(["alpha beta", "x", "gamma delta"]) == ("alpha beta", "gamma delta")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("word", "text", "stands"),
     [
         ("8080", "the port is 8080.", True),

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from ragauge import registry, score
 from ragauge.model.scores import Scores
+from tests.support.cases import cases
 
 # All in one process: what was scored for one test, others ask about again.
 pytestmark = pytest.mark.xdist_group("vectors")
@@ -110,7 +111,7 @@ def _differ(one: float | None, other: float | None) -> bool:
     return abs(one - other) > CLOSE
 
 
-@pytest.mark.parametrize("number", NAMED)
+@cases("number", NAMED)
 def test_value(number: int) -> None:
     """Value, n, records and what was left out are those of the arithmetic in `why`."""
     vector = VECTORS[number]
@@ -122,7 +123,7 @@ def test_value(number: int) -> None:
     assert (result.reason is None) == (result.value is not None)
 
 
-@pytest.mark.parametrize("family", FILES)
+@cases("family", FILES)
 def test_vectors_are_well_formed(family: str) -> None:
     """A vector names a metric, has a cut-off where the metric has or takes one, and says why."""
     for vector in FILES[family]:
@@ -149,7 +150,7 @@ def test_every_metric_has_vectors() -> None:
         assert any(value not in (None, 0, 1) for value in values), metric
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@cases("metric", METRICS)
 def test_vectors_tell_a_metric_from_its_family(metric: str) -> None:
     """On the rows of one vector at least, no sibling has the value of the metric.
 
@@ -169,7 +170,7 @@ def test_vectors_tell_a_metric_from_its_family(metric: str) -> None:
     assert telling
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@cases("metric", METRICS)
 def test_vectors_tell_a_metric_from_every_other(metric: str) -> None:
     """No other metric that has values on the vectors of this one has the same on all of them."""
     alike = []
@@ -181,7 +182,7 @@ def test_vectors_tell_a_metric_from_every_other(metric: str) -> None:
     assert not alike
 
 
-@pytest.mark.parametrize("metric", CUT)
+@cases("metric", CUT)
 def test_vectors_tell_cut_offs_apart(metric: str) -> None:
     """A metric with a cut-off has a vector whose value another cut-off would change, both ways.
 

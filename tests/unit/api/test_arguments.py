@@ -15,6 +15,7 @@ import pytest
 import ragauge
 from ragauge import RagaugeError
 from ragauge.api.arguments import ARGUMENTS
+from tests.support.cases import cases
 from tests.support.command import GOLD, TRACES, Folder
 from tests.unit.api.test_results import many
 
@@ -156,7 +157,7 @@ def test_wrong_arguments_are_errors_with_a_hint(call: str) -> None:
             assert "asked: " in str(outcome), name
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "value", "said"),
     [
         ("score gold", "dict", "gold must be a path or rows, got: one dict"),

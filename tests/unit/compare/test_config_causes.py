@@ -7,12 +7,12 @@ import json
 import random
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.compare.config_causes import ABOUT, BOOKKEEPING, LONGEST, cause_note, causes
 from ragauge.model.comparison import Cause
+from tests.support.cases import cases
 
 
 def seen(a: dict[str, Any], b: dict[str, Any]) -> list[tuple[str, str, str | None, str | None]]:
@@ -46,7 +46,7 @@ def test_a_whole_configuration() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("key", "about"),
     [
         ("chunk_size", "chunker"), ("chunker.version", "chunker"), ("splitter", "chunker"),
@@ -82,7 +82,7 @@ def test_what_explains_nothing_is_left_out() -> None:
     assert causes({"createdAt": 1, "runId": 2}, {}) == ()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("a", "b", "expected"),
     [
         ({"x": None}, {}, [("other", "x", "null", None)]),  # null is not absent
@@ -139,7 +139,7 @@ def test_secrets_never_appear() -> None:
     assert "hunter" not in repr(found) + str(cause_note(found))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("pairs", "expected"),
     [
         ([], None),

@@ -16,6 +16,7 @@ from ragauge.model.trace import Citation, Hit
 from ragauge.scoring.evidence_pieces import EFFECTIVE_PREFIX
 from ragauge.scoring.places import ANYWHERE, NOWHERE
 from ragauge.spans import Span
+from tests.support.cases import cases
 from tests.support.chunked_runs import TEXT, Index, asked, compare, item, match, side_of
 
 OLD = Index("d.md", TEXT, "old", version="v1", doc_hash="h")
@@ -122,7 +123,7 @@ def _sketched(*rows: tuple[str, int, int, str]) -> KnownDocuments:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other", "trusted"),
     [
         (("x", 5, 0, "d"), ("x", 5, 0, "d"), True),
@@ -208,7 +209,7 @@ def test_policies_are_compared_too() -> None:
     assert match([item("d#1")], a, a).levels == (("exact",),)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("seen", "whole_run", "level"),
     [
         (("v1",), ("v1", "code"), "exact"),  # b has not met the document: its run has v1
@@ -259,7 +260,7 @@ def test_chunks_shifted_by_half(start: int, hit: float) -> None:
     assert found.both(f"{HIT}@5") == (1.0, hit)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("expected", "got", "hit"),
     [
         ((1, 100), (1, 100), 1.0),  # identical
@@ -508,7 +509,7 @@ def test_a_deleted_passage() -> None:
     assert (unknown.levels, unknown.both(f"{HIT}@5")) == (("quote",), (1.0, 0.0))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "hashes", "level"),
     [
         (TEXT, ("h", "h"), "doc_span"),
@@ -773,7 +774,7 @@ def test_a_cited_place_is_accurate_on_the_level_of_places() -> None:
     assert found.b.metrics["citation.accuracy"].value == 1.0
 
 
-@pytest.mark.parametrize(
+@cases(
     ("docs_a", "docs_b", "known_alike"),
     [
         (("d",), ("d",), True),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
-
 from ragauge.compare.question_changes import UnitChange, change_of_units, in_order_of
 from ragauge.model.unit_ranks import UnitFindings, UnitRanks
+from tests.support.cases import cases
 
 
 def side(*ranks: int | None, slots: int = 1) -> UnitFindings:
@@ -19,7 +18,7 @@ def kind(a: UnitFindings, b: UnitFindings, k: int = 10, tolerance: float = 0.0) 
     return change_of_units(a, b, k=k, tolerance=tolerance).kind
 
 
-@pytest.mark.parametrize(
+@cases(
     ("a", "b", "expected"),
     [
         (side(1, 2), side(1, None), "regression"),  # 2 found, then 1
@@ -48,7 +47,7 @@ def test_the_cut_off_decides_what_is_found() -> None:
     assert kind(side(3), side(7), k=5) == "regression"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("a", "b", "expected"),
     [
         # Found in 2 of 2 slots, then in 1 of 2: 1 unit, then 0.5.

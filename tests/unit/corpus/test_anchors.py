@@ -13,6 +13,7 @@ from ragauge.corpus.blocks import build_blocks
 from ragauge.corpus.parsers import html, markdown, rst, text
 from ragauge.corpus.section_tree import build_sections
 from ragauge.model.corpus import BlockType, Parsed, Piece
+from tests.support.cases import cases
 
 
 def anchor(kind: BlockType, content: str, **attrs: Any) -> str | None:
@@ -26,7 +27,7 @@ def anchor(kind: BlockType, content: str, **attrs: Any) -> str | None:
     return source[slice(*extent)].decode()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("prose", "sentence"),
     [
         ("One thing. Another.", "One thing."),
@@ -65,7 +66,7 @@ def test_a_comment_says_nothing() -> None:
     assert anchor("prose", "<!-- Nobody sees this. -->", role="comment") is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("code", "line"),
     [
         ("def f(x):\n    return x", "def f(x):"),
@@ -85,7 +86,7 @@ def test_of_code_it_is_the_first_line(code: str, line: str | None) -> None:
     assert anchor("code", code) == line
 
 
-@pytest.mark.parametrize(
+@cases(
     ("table", "row"),
     [
         ("| a | b |\n|---|:-:|\n| 1 | 2 |", "| a | b |"),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.corpus.bm25 import Bm25Index, words_of
+from tests.support.cases import cases
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "words"),
     [
         ("The port, the PORT!", ["the", "port", "the", "port"]),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ragauge.corpus.canonical_text import (
     TextWriter,
     line_starts,
@@ -12,6 +10,7 @@ from ragauge.corpus.canonical_text import (
     trimmed,
     well_formed,
 )
+from tests.support.cases import cases
 
 
 def test_lines_end_at_crlf_cr_and_lf_only() -> None:
@@ -21,7 +20,7 @@ def test_lines_end_at_crlf_cr_and_lf_only() -> None:
     assert line_starts(b"") == [0]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "expected"),
     [
         (b"\n \n  a\n b \n\n", b"  a\n b"),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ragauge.corpus.document_names import DocumentMatch, DocumentNames, prefix_between
+from tests.support.cases import cases
 
 NAMES = DocumentNames(["b.md", "a/b.md", "a/c.md", "x/d.md", "y/d.md", "déjà vu.md"])
 AMBIGUOUS = DocumentMatch(ambiguous=True)
 NONE = DocumentMatch()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "match"),
     [
         ("a/b.md", DocumentMatch("a/b.md")),
@@ -35,7 +34,7 @@ def test_a_document_is_known_by_the_end_of_its_path(name: str, match: DocumentMa
     assert NAMES.match(name) == match  # and once more, as it was remembered
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "doc", "prefix"),
     [
         ("/data/a/b.md", "a/b.md", "/data/"),

@@ -15,6 +15,7 @@ from ragauge.corpus.excerpts import Excerpt, Excerpts
 from ragauge.errors import RagaugeError
 from ragauge.scoring.highlights import spaced
 from ragauge.spans import Span
+from tests.support.cases import cases
 from tests.support.corpora import CODE, FIRST, GUIDE, NOTE, NOTES, made
 
 HASH = sha256(GUIDE.encode()).hexdigest()
@@ -29,7 +30,7 @@ def read(texts: Excerpts, *spans: Span, hashes: tuple[str, ...] = ()) -> tuple[s
 # --- places
 
 
-@pytest.mark.parametrize(
+@cases(
     ("spans", "parts"),
     [
         ((Span(0, 7),), ("# Guide",)),
@@ -49,7 +50,7 @@ def test_spans_are_read_in_their_order(
     assert (texts.foreign, texts.lost) == (set(), set())
 
 
-@pytest.mark.parametrize(
+@cases(
     "span",
     [
         Span(10, 15),  # inside Ä
@@ -192,7 +193,7 @@ def test_whatever_is_shown_is_what_stands_there(
 # --- parts with gaps between them
 
 
-@pytest.mark.parametrize(
+@cases(
     ("lit", "sizes", "expected"),
     [
         (((0, 4),), [4], ((0, 4),)),

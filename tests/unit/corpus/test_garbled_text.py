@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ragauge.corpus.garbled_text import count_glyph_numbers, is_garbled
+from tests.support.cases import cases
 
 ENGLISH = "It is not easy to say what a word is, but every reader knows one when they see it. " * 3
 GERMAN = "Der größte Teil der Wörter einer Sprache besteht aus Silben mit einem Vokal. " * 3
@@ -16,7 +15,7 @@ NUMBERS = "1.234 5,678 9 10 11 12 0xff 17:30 2026-11-16 +49 30 1234567 100 % 3/4
 FORMULA = "∀ε > 0 ∃δ > 0: |x| < δ ⇒ |f(x)| < ε; ∑ αᵢ = 1, ∫ f dμ ≤ ‖f‖∞ and so on for all of them"
 
 
-@pytest.mark.parametrize(
+@cases(
     "text", [ENGLISH, GERMAN, CZECH, RUSSIAN, CHINESE, CODE, NUMBERS, FORMULA, "", "PDF HTML CSS"]
 )
 def test_words_numbers_code_and_formulas_are_text(text: str) -> None:
@@ -27,7 +26,7 @@ def shifted(text: str) -> str:
     return "".join(chr(ord(letter) - 29) if " " < letter < "\x7f" else letter for letter in text)
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         shifted(ENGLISH * 2),

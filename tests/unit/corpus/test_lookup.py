@@ -17,6 +17,7 @@ from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Extent
 from ragauge.quotes import clusters, normalised
 from ragauge.spans import Span
+from tests.support.cases import cases
 from tests.support.corpora import CODE, FIRST, GUIDE, LAST, NOTE, looked_up
 from tests.support.effort import examples
 
@@ -45,7 +46,7 @@ def test_documents_and_blocks_are_found_by_their_names(lookup: Lookup) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "hint"),
     [
         ("docs/guide.md", "did you mean `guide.md`?"),
@@ -60,7 +61,7 @@ def test_a_document_that_is_not_there_gets_a_hint(lookup: Lookup, name: str, hin
         lookup.document(name)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "hint"),
     [
         ("guide.md#S.1.p.Bk002", f"`{FIRST}`"),
@@ -77,7 +78,7 @@ def test_a_block_that_is_not_there_gets_a_hint(lookup: Lookup, name: str, hint: 
         lookup.block(name)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "doc", "title"),
     [
         ("guide.md#S.1", None, "Guide"),
@@ -96,7 +97,7 @@ def test_sections_are_found_with_and_without_document_and_letter(
     assert lookup.section(name, doc).title == title
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "doc", "message"),
     [
         ("guide.md#S.2", None, "`guide.md` has no section `S.2`"),
@@ -132,7 +133,7 @@ def test_a_place_knows_its_section_and_block(lookup: Lookup) -> None:
     assert lookup.quote(lookup.spot("guide.md", 9, 24)) == "Äpfel are red."
 
 
-@pytest.mark.parametrize(
+@cases(
     ("start", "end", "section", "block"),
     [
         (0, 89, "S.1", None),  # several blocks
@@ -151,7 +152,7 @@ def test_a_place_is_in_a_block_only_if_it_lies_in_that_one(
     assert (spot.section, spot.block) == (section, block)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("start", "end", "message"),
     [
         (0, 90, "the bytes 0 to 90 are not in `guide.md`, which has 89"),
@@ -171,7 +172,7 @@ def test_bytes_outside_the_text_or_inside_a_character_are_refused(
         lookup.spot("guide.md", start, end)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("start", "end", "expected"),
     [
         (0, 9, []),
@@ -205,7 +206,7 @@ def test_the_type_is_that_of_the_block_with_most_bytes(lookup: Lookup) -> None:
     assert Lookup(replace(lookup.corpus, blocks=blocks)).type_at("guide.md", 3, 5) == "code"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("span", "expected"),
     [
         (Span(9, 24), (9, 24)),
@@ -226,7 +227,7 @@ def test_characters_and_lines_become_bytes(
     assert lookup.in_bytes("guide.md", span) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("span", "message"),
     [
         (Span(0, 88, "char"), "the characters 0 to 88 are not in `guide.md`, which has 87"),
@@ -298,7 +299,7 @@ def test_an_occurrence_says_which(lookup: Lookup, occurrence: int, start: int) -
     assert lookup.find_quote("guide.md", "Äpfel are red.", occurrence).start == start
 
 
-@pytest.mark.parametrize(
+@cases(
     ("quote", "occurrence", "code", "message"),
     [
         ("Äpfel are red.", None, "quote-ambiguous", "stands 2 times in `guide.md`, at 9, 73"),
@@ -337,7 +338,7 @@ def test_a_quote_must_stand_at_its_place(lookup: Lookup) -> None:
         lookup.check_quote(spot, "")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("extent", "quote", "message"),
     [
         ((8, 24), "Äpfel are red.", "has 1 byte of white space more at its beginning"),
@@ -363,7 +364,7 @@ def test_a_long_quote_is_shown_short(lookup: Lookup) -> None:
         lookup.find_quote("guide.md", "long " * 40)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "quote", "expected"),
     [
         ("aXbXc", "X", [(1, 2), (3, 4)]),

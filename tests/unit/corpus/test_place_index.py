@@ -11,6 +11,7 @@ import pytest
 
 from ragauge.corpus.place_index import LEAST_RUN, PlaceIndex, TextPlace, write_place_index
 from ragauge.quotes import normalised
+from tests.support.cases import cases
 from tests.support.effort import seeds
 
 WORDS = ("the", "port", "of", "a", "café", "8080", "naïve", "–", "日本語", "is", "x" * 30)
@@ -39,7 +40,7 @@ def longest_run(texts: Mapping[str, str], wanted: str) -> int:
     return best
 
 
-@pytest.mark.parametrize("seed", seeds(60))
+@cases("seed", seeds(60))
 def test_a_text_is_found_where_it_stands_and_nowhere_else(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     texts = {f"{n}.md": prose(rng, rng.randint(0, 120)) for n in range(3)}
@@ -74,7 +75,7 @@ def test_a_text_is_found_where_it_stands_and_nowhere_else(seed: int, tmp_path: P
             assert inside == inside.strip()
 
 
-@pytest.mark.parametrize("seed", seeds(60))
+@cases("seed", seeds(60))
 def test_a_part_of_a_text_is_found_by_its_longest_run(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     texts = {f"{n}.md": prose(rng, rng.randint(20, 100)) for n in range(3)}

@@ -11,6 +11,7 @@ from ragauge.corpus.blocks import build_blocks, fingerprint, reading_order
 from ragauge.corpus.parsers import markdown
 from ragauge.corpus.section_tree import build_sections, check_parsed, section_at
 from ragauge.model.corpus import Block, Heading, Parsed, Piece, Section
+from tests.support.cases import cases
 
 
 def leveled(*levels: int) -> tuple[Section, ...]:
@@ -31,7 +32,7 @@ def blocks_of(source: str, doc: str = "d.md") -> tuple[Block, ...]:
     return build_blocks(doc, parsed, build_sections(doc, parsed))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("levels", "expected"),
     [
         ((1, 2, 2, 1, 2), "S.1 S.1.1 S.1.2 S.2 S.2.1"),
@@ -165,7 +166,7 @@ def test_pages_come_from_the_parser() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     "spans",
     [[(0, 3), (2, 4)], [(3, 4), (0, 2)], [(0, 99)], [(2, 1)], [(0, 6)], [(6, 7)]],
     ids=["overlap", "order", "outside", "backwards", "half a character", "starts in one"],

@@ -14,6 +14,7 @@ from ragauge.model.diagnosis import Diagnosis, DiagnosisFinding
 from ragauge.model.labels import CAUSES
 from ragauge.registry import select
 from ragauge.store import runs as run_store
+from tests.support.cases import cases
 from tests.support.command import GOLD, TRACES, Folder, Row
 from tests.support.stored_runs import URL, WRONG, put
 
@@ -146,9 +147,7 @@ CASES: list[Case] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("gold", "traces", "rule", "qids"), [each[1:] for each in CASES], ids=[c[0] for c in CASES]
-)
+@cases(("gold", "traces", "rule", "qids"), [each[1:] for each in CASES], ids=[c[0] for c in CASES])
 def test_a_rule_finds_what_it_is_made_for_and_no_more(
     folder: Folder, gold: list[Row], traces: list[Row], rule: str, qids: list[str]
 ) -> None:
@@ -215,7 +214,7 @@ def claiming(text: str) -> Row:
     return {**said("", ["e"], "e"), "answer": {"claim": text, "citations": ["e"]}}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rows", "rule", "there"),
     [
         # three ids in reverse order: tau is -1
@@ -268,7 +267,7 @@ def shipped(*claims: tuple[str, str]) -> list[Row]:
 RIGHT, WORDS, LOST = ("A blue whale.", "e"), ("A fin whale.", "e"), ("A blue whale.", "x")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("claims", "rules"),
     [
         ([RIGHT] * 4, []),

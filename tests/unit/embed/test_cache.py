@@ -18,6 +18,7 @@ from ragauge.embed.cache import IN_MEMORY, Cached, VectorCache, default_path, ke
 from ragauge.embed.measure import Measurer, open_measurer
 from ragauge.errors import RagaugeError
 from ragauge.model.embedder import Vectors
+from tests.support.cases import cases
 from tests.support.literal_embedder import Plane, plane_only
 
 ONE = Cached(np.array([0.1, -2.5, 3e-30], np.float32), False)
@@ -196,7 +197,7 @@ def test_no_text_is_embedded_twice_and_batches_are_kept_as_they_are_made(tmp_pat
     assert len(again.asked) == 44
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t", None])
+@cases("text", ["", " ", "\n\t", None])
 def test_empty_text_has_no_distance(text: str | None) -> None:
     plane = Plane()
     with VectorCache(IN_MEMORY) as cache:

@@ -30,6 +30,7 @@ from ragauge.errors import RagaugeError
 from ragauge.files.http_client import Response, WebError
 from ragauge.model.embedder import Embedder
 from ragauge.model.semantic import is_lexical
+from tests.support.cases import cases
 from tests.support.effort import examples
 from tests.support.literal_embedder import plane_only
 
@@ -66,7 +67,7 @@ def test_the_id_of_the_model_names_all_that_a_vector_depends_on(model: Embedder)
     assert (model.dimensions, model.lexical) == (384, False)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other", "expected"),
     [
         (TEXTS[0], TEXTS[1], 0.1439),
@@ -350,7 +351,7 @@ def test_a_busy_server_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert server.waited == [7.0, 1.0, 2.0]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("answer", "told"),
     [
         (answered({"error": "no"}, 401), "status 401 (the key)"),
@@ -545,7 +546,7 @@ def test_every_embedder_has_a_name_and_a_title() -> None:
     assert all(kind.title for kind in registry.embedders().values())
 
 
-@pytest.mark.parametrize(
+@cases(
     ("named", "same"),
     [
         ("all-MiniLM-L6-v2", True),

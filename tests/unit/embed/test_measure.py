@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.embed.measure import Direction, delta_s, direction
+from tests.support.cases import cases
 
 
 def vector(*values: float) -> Direction:
@@ -18,7 +19,7 @@ def vector(*values: float) -> Direction:
     return found
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other", "expected"),
     [
         ((1, 0), (1, 0), 0.0),

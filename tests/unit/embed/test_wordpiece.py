@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragauge.embed.wordpiece import WordPieces, vocabulary_of, words_of
+from tests.support.cases import cases
 
 SMALL = {"un": 7, "##aff": 8, "##able": 9, "a": 10, "##a": 11, ".": 12, "été": 13, "ete": 14}
 
@@ -25,7 +26,7 @@ def table(words: list[str]) -> bytes:
     return bytes(96) + struct.pack(f"<{len(ends) + 1}i", len(words), *ends) + b"".join(parts)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "words"),
     [
         ("It's  A test.", ["it", "'", "s", "a", "test", "."]),
@@ -42,7 +43,7 @@ def test_words_and_marks(text: str, words: list[str]) -> None:
     assert words_of(text) == words
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "numbers"),
     [
         ("unaffable", [101, 7, 8, 9, 102]),
@@ -71,7 +72,7 @@ def test_a_very_long_text_is_read_as_far_as_it_matters(text: str) -> None:
     assert pieces.pieces(text) == pieces._pieces(text)
 
 
-@pytest.mark.parametrize(
+@cases(
     "data", [b"", bytes(200), table([" a", "b"]), b"\xff" * 4096], ids=["none", "0", "other", "ff"]
 )
 def test_another_table_is_no_vocabulary(data: bytes) -> None:
@@ -122,7 +123,7 @@ def reference(bert: dict[str, int]) -> object:
     return found
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+@cases("text", TEXTS, ids=range(len(TEXTS)))
 def test_pieces_are_those_of_the_reference(
     bert: dict[str, int], reference: object, text: str
 ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ragauge.files import connections
+from tests.support.cases import cases
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_without_a_listener_nothing_is_said() -> None:
     connections.announce("example.com")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "hosts"),
     [
         ({"host": "a", "port": "1"}, [("a", 1)]),

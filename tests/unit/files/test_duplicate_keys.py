@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.files.duplicate_keys import duplicate_keys, may_have_duplicate_keys
+from tests.support.cases import cases
 from tests.support.effort import examples
 
 
-@pytest.mark.parametrize(
+@cases(
     ("data", "expected"),
     [
         (b'{"a": 1, "b": ":", "c": {"a": 1}}', ()),

@@ -22,6 +22,7 @@ from ragauge.files.fields import (
     shown,
     wrong_type,
 )
+from tests.support.cases import cases
 
 NAMES = ("one", "two", "three")
 VALUES: list[Any] = [None, True, False, 0, 7, -3, 1.5, "", "x", [], ["x"], {}, {"x": 1}, 2**63]
@@ -75,7 +76,7 @@ def test_other_spellings_are_read_where_no_own_name_is_there() -> None:
         pick({"two": 2, "three": 3}, NAMES, ("one",))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("take", "accepted"),
     [
         (as_id, {0: "0", 7: "7", -3: "-3", "": "", "x": "x"}),
@@ -142,7 +143,7 @@ def test_a_list_names_the_place_of_its_bad_element(take: Callable[[Any, str], An
         take("a", "tags")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "text"),
     [
         (None, "null"),

@@ -10,16 +10,15 @@ import sys
 import pytest
 
 from ragauge.codes import CODES
+from tests.support.cases import cases
 from tests.support.command import GOLD, TRACES, Folder, lines_of
 from tests.support.refusals import assert_refused
 
 BOM = codecs.BOM_UTF8
 
 
-@pytest.mark.parametrize(
-    "encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"]
-)
-@pytest.mark.parametrize("where", ["gold", "trace"])
+@cases("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"])
+@cases("where", ["gold", "trace"])
 def test_other_encodings_are_refused(folder: Folder, encoding: str, where: str) -> None:
     """With a byte order mark and without; the hint says how to convert."""
     if where == "gold":
@@ -32,7 +31,7 @@ def test_other_encodings_are_refused(folder: Folder, encoding: str, where: str) 
 PACKED = gzip.compress(lines_of(TRACES * 20), mtime=0)
 
 
-@pytest.mark.parametrize(
+@cases(
     "data",
     [
         PACKED[:2],
@@ -45,7 +44,7 @@ PACKED = gzip.compress(lines_of(TRACES * 20), mtime=0)
     ],
     ids=["magic only", "header", "half", "no checksum", "flipped bits", "wrong checksum", "tail"],
 )
-@pytest.mark.parametrize("where", ["gold", "trace"])
+@cases("where", ["gold", "trace"])
 def test_a_damaged_gzip_file_is_refused(
     folder: Folder, data: bytes, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,13 +60,13 @@ def test_a_damaged_gzip_file_is_refused(
     assert list(spool.iterdir()) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "data",
     [b"", b"\n", b" \r\n\t\n\n", BOM, b"[]", b" [ \n ]\n", gzip.compress(b"", mtime=0)],
     ids=["no bytes", "newline", "blanks", "BOM", "empty array", "blank array", "gzip"],
 )
-@pytest.mark.parametrize("where", ["gold", "trace", "both"])
-@pytest.mark.parametrize("profile", ["ship", "smoke", "all"])
+@cases("where", ["gold", "trace", "both"])
+@cases("profile", ["ship", "smoke", "all"])
 def test_an_empty_file_measures_nothing(
     folder: Folder, data: bytes, where: str, profile: str
 ) -> None:

@@ -18,6 +18,7 @@ from ragauge.files import ranges
 from ragauge.files.atomic_write import write_atomically
 from ragauge.files.open import opened
 from ragauge.files.ranges import Range, Source, plan, read_range, read_rows
+from tests.support.cases import cases
 
 BOM = codecs.BOM_UTF8
 ROW = b'{"qid": "A1"}'
@@ -61,8 +62,8 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("bom", [b"", BOM], ids=["", "BOM"])
-@pytest.mark.parametrize("data", LINES.values(), ids=LINES.keys())
+@cases("bom", [b"", BOM], ids=["", "BOM"])
+@cases("data", LINES.values(), ids=LINES.keys())
 def test_ranges_of_any_size_hold_every_line_once(tmp_path: Path, data: bytes, bom: bytes) -> None:
     """They cover the file without gap or overlap, and each begins where a line begins."""
     name = write(tmp_path, bom + data)
@@ -140,8 +141,8 @@ ARRAYS = {
 }
 
 
-@pytest.mark.parametrize("bom", [b"", BOM], ids=["", "BOM"])
-@pytest.mark.parametrize(("head", "between", "tail"), ARRAYS.values(), ids=ARRAYS.keys())
+@cases("bom", [b"", BOM], ids=["", "BOM"])
+@cases(("head", "between", "tail"), ARRAYS.values(), ids=ARRAYS.keys())
 def test_ranges_of_an_array_hold_every_element_once_with_its_line(
     tmp_path: Path, head: str, between: str, tail: str, bom: bytes
 ) -> None:
@@ -172,7 +173,7 @@ def test_an_empty_array_has_no_ranges(tmp_path: Path, text: str) -> None:
         assert plan(found) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "code", "line"),
     [
         ("[\n{},\n{]\n", "bad-json", 3),
@@ -201,8 +202,8 @@ def test_an_array_that_is_not_json_is_refused_with_the_line(
 # --- single objects and layouts ---
 
 
-@pytest.mark.parametrize("head", ["", "\n\n", " \r\n"])
-@pytest.mark.parametrize("indent", [1, 2, 4])
+@cases("head", ["", "\n\n", " \r\n"])
+@cases("indent", [1, 2, 4])
 def test_a_pretty_printed_object_is_one_row(tmp_path: Path, head: str, indent: int) -> None:
     """Its line is that of its opening bracket."""
     row = {"qid": "A1", "retrieved_ids": ["a", "b"], "answer_json": {"claim": "x"}}
@@ -217,7 +218,7 @@ def test_a_pretty_printed_object_is_one_row(tmp_path: Path, head: str, indent: i
             assert rows.line(0) == 0
 
 
-@pytest.mark.parametrize(
+@cases(
     ("data", "layout"),
     [
         (b"", "empty"),
@@ -245,7 +246,7 @@ def test_the_layout_is_told_from_the_head(tmp_path: Path, data: bytes, layout: s
         assert found.layout == layout
 
 
-@pytest.mark.parametrize(
+@cases(
     ("data", "notes"),
     [
         (ROW + b"\n", ()),
@@ -260,7 +261,7 @@ def test_oddities_of_a_file_are_noted(tmp_path: Path, data: bytes, notes: tuple[
         assert found.notes == notes
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@cases("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 def test_other_encodings_are_refused(tmp_path: Path, encoding: str) -> None:
     """Before any row is looked at."""
     name = write(tmp_path, ROW.decode().encode(encoding))

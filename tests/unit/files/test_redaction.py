@@ -21,6 +21,7 @@ from ragauge.files.redaction import (
     secret_parts,
     words_of,
 )
+from tests.support.cases import cases
 
 SECRET = [
     "password", "passwd", "secret", "token", "api_key", "apikey", "access_key", "private_key",
@@ -54,7 +55,7 @@ KEYS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SECRET)
+@cases("name", SECRET)
 def test_names_of_secrets(name: str) -> None:
     assert is_secret(name)
     assert redacted({name: "hunter2"}) == {name: REDACTED}
@@ -62,7 +63,7 @@ def test_names_of_secrets(name: str) -> None:
     assert redacted({name: 1234}) == {name: REDACTED}
 
 
-@pytest.mark.parametrize("name", HARMLESS)
+@cases("name", HARMLESS)
 def test_names_that_only_look_like_them(name: str) -> None:
     assert not is_secret(name)
     given = {name: "hunter2", "a": [{name: 512}]}
@@ -83,7 +84,7 @@ def test_words_of_names() -> None:
     assert words_of("_") == []
 
 
-@pytest.mark.parametrize("key", KEYS)
+@cases("key", KEYS)
 def test_text_that_is_a_key(key: str) -> None:
     assert redacted(key) == REDACTED
     assert redacted([f"use {key}"]) == [f"use {REDACTED}"]
@@ -91,7 +92,7 @@ def test_text_that_is_a_key(key: str) -> None:
     assert list(redacted({key: 1})) == [REDACTED]  # also as a name
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "expected"),
     [
         ("Bearer abc", "Bearer [redacted]"),
@@ -108,7 +109,7 @@ def test_text_with_a_secret_in_it(text: str, expected: str) -> None:
     assert redacted(text) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "", "the bearer of news", "Basic information", "task-123456", "disk-abc123def456",
@@ -122,7 +123,7 @@ def test_text_without_a_secret_stays(text: str) -> None:
     assert redacted(text) == text
 
 
-@pytest.mark.parametrize(
+@cases(
     ("url", "expected"),
     [
         ("postgresql://me:pw@db:5432/runs", "postgresql://me:[redacted]@db:5432/runs"),
@@ -159,7 +160,7 @@ def test_settings_and_commands() -> None:
     assert redacted(["password", "abc"]) == ["password", "abc"]  # a list of words
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "expected"),
     [
         (["-p", "hunter2"], ["-p", REDACTED]),
@@ -181,7 +182,7 @@ def test_secrets_behind_short_options(words: list[str], expected: list[str]) -> 
     assert redacted(words) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("values", "text", "expected"),
     [
         (["geheim-123"], "xgeheim-123x", f"x{REDACTED}x"),
@@ -361,7 +362,7 @@ def test_a_member_behind_a_quote_that_is_left_over_is_found() -> None:
     assert redacted('"q": password": "LEAK"') == f'"q": password": "{REDACTED}"'
 
 
-@pytest.mark.parametrize("name", ["key", "code", "sig", "signature", "auth", "pwd"])
+@cases("name", ["key", "code", "sig", "signature", "auth", "pwd"])
 def test_short_names_are_secrets_in_addresses(name: str) -> None:
     assert redacted_url(f"http://h/ok?a=1&{name}=LEAK&b=2") == (
         f"http://h/ok?a=1&{name}=[redacted]&b=2"

@@ -6,9 +6,9 @@ import csv
 import io
 
 import numpy as np
-import pytest
 
 from ragauge.files.table_writer import TableColumn, as_csv
+from tests.support.cases import cases
 
 
 def cell(text: str, *, raw: bool = False) -> str:
@@ -17,7 +17,7 @@ def cell(text: str, *, raw: bool = False) -> str:
     return list(csv.reader(io.StringIO(as_csv([column], decimals=4, raw=raw), newline="")))[1][0]
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "=1+1",
@@ -37,7 +37,7 @@ def test_a_formula_becomes_text(text: str) -> None:
     assert cell(text, raw=True) == text
 
 
-@pytest.mark.parametrize("text", ["-0.5", "+49", "-1e-5", "Q1", "a=b", "", "a-b", "'=1", "1-2"])
+@cases("text", ["-0.5", "+49", "-1e-5", "Q1", "a=b", "", "a-b", "'=1", "1-2"])
 def test_other_cells_stay_as_they_are(text: str) -> None:
     assert cell(text) == text
 

@@ -7,6 +7,7 @@ import tomllib
 import pytest
 
 from ragauge.files.toml_lines import TomlKey, line_of_fault, line_of_key
+from tests.support.cases import cases
 
 TEXT = '''\
 # gold = "comment"
@@ -42,7 +43,7 @@ deeper = 2
 '''
 
 
-@pytest.mark.parametrize(
+@cases(
     ("key", "line"),
     [
         (("gold",), 2),
@@ -66,14 +67,14 @@ deeper = 2
         ((), 1),
     ],
 )
-@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+@cases("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
 def test_a_key_is_found_at_its_statement(key: TomlKey, line: int, end: str) -> None:
     text = TEXT.replace("\n", end)
     tomllib.loads(text)  # so that the sample is TOML
     assert line_of_key(text, key) == line
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "line"),
     [
         ("gold = ", 1),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.files.yaml_writer import edited_item, flow_text, item_text, list_text, regions
+from tests.support.cases import cases
 
 TEXTS = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
@@ -63,7 +64,7 @@ def test_one_item_is_replaced_and_the_others_keep_their_text(
     assert replaced.endswith("# the end\n")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "written"),
     [
         ("guide.md#S.2", "guide.md#S.2"),

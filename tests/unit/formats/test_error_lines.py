@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.support.cases import cases
 from tests.support.command import TRACES, Folder, line_of
 from tests.support.refusals import array_of, assert_refused, small_ranges
 
@@ -49,9 +50,9 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
-@pytest.mark.parametrize("placing", EVERYWHERE)
-@pytest.mark.parametrize("code", KINDS)
+@cases("packed", [False, True], ids=["plain", "gzip"])
+@cases("placing", EVERYWHERE)
+@cases("code", KINDS)
 def test_a_bad_trace_is_found_on_its_line(
     folder: Folder, code: str, placing: str, packed: bool
 ) -> None:
@@ -64,7 +65,7 @@ def test_a_bad_trace_is_found_on_its_line(
     assert len(outcome.problems) == 1
 
 
-@pytest.mark.parametrize("placing", EVERYWHERE)
+@cases("placing", EVERYWHERE)
 def test_a_bad_gold_row_is_found_on_its_line(folder: Folder, placing: str) -> None:
     """The gold file is read by the same rules (the rows around are traces, which have ids too)."""
     write, line = EVERYWHERE[placing]
@@ -78,8 +79,8 @@ def test_the_line_of_malformed_json_in_an_array_is_that_of_the_bad_byte(folder: 
     assert_refused(folder.score(data), "bad-json", "trace.jsonl:4")
 
 
-@pytest.mark.parametrize("size", [1, 40, 150, 1000, 10**6])
-@pytest.mark.parametrize("where", ["gold", "trace"])
+@cases("size", [1, 40, 150, 1000, 10**6])
+@cases("where", ["gold", "trace"])
 def test_the_line_is_right_in_any_byte_range(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, size: int, where: str
 ) -> None:

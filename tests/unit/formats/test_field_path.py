@@ -8,6 +8,7 @@ import pytest
 
 from ragauge.errors import RagaugeError
 from ragauge.formats.field_path import MISSING, field_path
+from tests.support.cases import cases
 
 ROW = {
     "response": "Yes.",
@@ -25,7 +26,7 @@ ROW = {
 }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("path", "value"),
     [
         ("response", "Yes."),

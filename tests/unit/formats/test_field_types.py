@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.support.cases import cases
 from tests.support.command import GOLD, TRACES, Folder, Row
 from tests.support.refusals import assert_accepted, assert_refused
 
@@ -130,7 +129,7 @@ def is_about_the_answer(fields: Row) -> bool:
     return bool(fields.keys() & {"answer", "answer_json", "answer_text"}) or "cit" in str(fields)
 
 
-@pytest.mark.parametrize(("fields", "path"), WRONG_TRACE)
+@cases(("fields", "path"), WRONG_TRACE)
 def test_a_trace_field_of_the_wrong_type_is_refused_with_its_path(
     folder: Folder, fields: Row, path: str
 ) -> None:
@@ -140,7 +139,7 @@ def test_a_trace_field_of_the_wrong_type_is_refused_with_its_path(
     assert ", got " in outcome.problems[0].message
 
 
-@pytest.mark.parametrize(
+@cases(
     ("fields", "path"),
     [each for each in WRONG_TRACE if not is_about_the_answer(each[0])],
 )
@@ -152,7 +151,7 @@ def test_a_wrong_type_is_refused_in_the_usual_row_too(
     assert_refused(outcome, "bad-field", "trace.jsonl:1", message=f"`{path}` must be ")
 
 
-@pytest.mark.parametrize(("fields", "path"), WRONG_GOLD)
+@cases(("fields", "path"), WRONG_GOLD)
 def test_a_gold_field_of_the_wrong_type_is_refused_with_its_path(
     folder: Folder, fields: Row, path: str
 ) -> None:

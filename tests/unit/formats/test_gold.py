@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
+from tests.support.cases import cases
 from tests.support.command import GOLD, Folder, Row
 from tests.support.refusals import assert_refused
 
 
-@pytest.mark.parametrize(
+@cases(
     ("row", "code", "message"),
     [
         ({"question": "What?"}, "missing-field", "no id"),

@@ -10,6 +10,7 @@ import tracemalloc
 import pytest
 
 from ragauge.files import ranges
+from tests.support.cases import cases
 from tests.support.command import GOLD, TRACES, Folder, line_of, lines_of
 from tests.support.refusals import array_of, assert_accepted, assert_refused
 
@@ -20,7 +21,7 @@ DEEP = 100_000
 BEYOND = {"2**63": 2**63, "-2**63 - 1": -(2**63) - 1, "10**30": 10**30}
 
 
-@pytest.mark.parametrize(
+@cases(
     "line",
     [
         b'{"qid": "A1",}',
@@ -33,7 +34,7 @@ BEYOND = {"2**63": 2**63, "-2**63 - 1": -(2**63) - 1, "10**30": 10**30}
         b"qid: A1",
     ],
 )
-@pytest.mark.parametrize("usual", [True, False], ids=["usual row", "unusual row"])
+@cases("usual", [True, False], ids=["usual row", "unusual row"])
 def test_what_is_not_json_is_refused(folder: Folder, line: bytes, usual: bool) -> None:
     """Also in fields that nothing reads, in rows of any shape."""
     if not usual:
@@ -41,7 +42,7 @@ def test_what_is_not_json_is_refused(folder: Folder, line: bytes, usual: bool) -
     assert_refused(folder.score(b"\n".join([FIRST, line, SECOND])), "bad-json", "trace.jsonl:2")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("line", "hint"),
     [
         (FIRST.strip() + b",", "remove the comma at the end of the line"),
@@ -57,9 +58,9 @@ def test_hints_say_what_to_write(folder: Folder, line: bytes, hint: str) -> None
     assert f"hint: {hint}" in outcome.err
 
 
-@pytest.mark.parametrize("value", [b"NaN", b"Infinity", b"-Infinity"])
-@pytest.mark.parametrize("place", [b'"note": %s', b'"topk": [{"id": "p", "score": %s}]'])
-@pytest.mark.parametrize("where", ["gold", "trace"])
+@cases("value", [b"NaN", b"Infinity", b"-Infinity"])
+@cases("place", [b'"note": %s', b'"topk": [{"id": "p", "score": %s}]'])
+@cases("where", ["gold", "trace"])
 def test_nan_and_infinity_are_not_json(
     folder: Folder, value: bytes, place: bytes, where: str
 ) -> None:
@@ -91,7 +92,7 @@ def test_a_cut_last_line_is_truncated_wherever_it_was_cut(folder: Folder, where:
     assert told == {}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("data", "line"),
     [
         (gzip.compress(lines_of(TRACES) + SECOND[:30], mtime=0), 4),
@@ -119,7 +120,7 @@ def test_a_cut_line_in_the_middle_is_not_truncated_but_malformed(folder: Folder)
     assert_refused(folder.score(data), "bad-json", "trace.jsonl:2")
 
 
-@pytest.mark.parametrize(
+@cases(
     "line",
     [
         b'{"qid": "A\xff"}',
@@ -140,7 +141,7 @@ def test_a_cut_line_in_the_middle_is_not_truncated_but_malformed(folder: Folder)
         "unread field of the answer",
     ],
 )
-@pytest.mark.parametrize("where", ["gold", "trace", "array"])
+@cases("where", ["gold", "trace", "array"])
 def test_bytes_that_are_not_utf8_are_refused(folder: Folder, line: bytes, where: str) -> None:
     """Wherever they stand: dropped bytes would go unnoticed in fields that nothing reads."""
     if where == "gold":
@@ -158,7 +159,7 @@ def test_bad_bytes_far_down_among_usual_rows_are_found(folder: Folder) -> None:
     assert_refused(folder.score(b"\n".join(rows)), "bad-encoding", "trace.jsonl:1701")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("data", "line"),
     [
         (b"\n".join([FIRST, b'{"qid": "A2", "note": "a\0b"}', THIRD]), 2),
@@ -179,8 +180,8 @@ def test_an_escaped_nul_is_text(folder: Folder) -> None:
     assert_accepted(folder.score([{**TRACES[0], "note": "a\0b"}, *TRACES[1:]]))
 
 
-@pytest.mark.parametrize("number", BEYOND.values(), ids=BEYOND.keys())
-@pytest.mark.parametrize(
+@cases("number", BEYOND.values(), ids=BEYOND.keys())
+@cases(
     ("row", "path"),
     [
         ('{"qid": "A1", "seed": %d}', "seed"),
@@ -292,7 +293,7 @@ def test_a_line_of_more_than_64_mib_is_refused(folder: Folder) -> None:
     assert outcome.problems[1].where == "trace.jsonl:3"
 
 
-@pytest.mark.parametrize(
+@cases(
     "line",
     [
         b'{"qid": "A1", "note": ' + b"[" * DEEP + b"]" * DEEP + b"}",
@@ -301,7 +302,7 @@ def test_a_line_of_more_than_64_mib_is_refused(folder: Folder) -> None:
     ],
     ids=["unread field", "hits", "objects"],
 )
-@pytest.mark.parametrize("where", ["gold", "trace"])
+@cases("where", ["gold", "trace"])
 def test_deep_nesting_is_refused(folder: Folder, line: bytes, where: str) -> None:
     """A hundred thousand levels end in a message, not in a stack overflow."""
     if where == "gold":
@@ -317,8 +318,8 @@ def test_deep_nesting_in_an_array_is_found_on_its_line(folder: Folder) -> None:
     assert_refused(folder.score(array_of(FIRST, deep)), "too-deep", "trace.jsonl:3")
 
 
-@pytest.mark.parametrize("value", [b"17", b"-0.5", b'"A1"', b"null", b"true", b"[]", b'[{"q": 1}]'])
-@pytest.mark.parametrize("where", ["gold", "trace", "array"])
+@cases("value", [b"17", b"-0.5", b'"A1"', b"null", b"true", b"[]", b'[{"q": 1}]'])
+@cases("where", ["gold", "trace", "array"])
 def test_a_row_that_is_no_object_is_refused(folder: Folder, value: bytes, where: str) -> None:
     """Every line and every element must be an object."""
     if where == "gold":
@@ -343,8 +344,8 @@ SURROGATES = {
 }
 
 
-@pytest.mark.parametrize("line", SURROGATES.values(), ids=SURROGATES.keys())
-@pytest.mark.parametrize("place", ["middle", "last", "last, no newline", "array", "gold"])
+@cases("line", SURROGATES.values(), ids=SURROGATES.keys())
+@cases("place", ["middle", "last", "last, no newline", "array", "gold"])
 def test_half_a_surrogate_pair_is_refused(folder: Folder, line: bytes, place: str) -> None:
     """It is no character; and the line is complete, so nobody was stopped while writing it."""
     if place == "gold":
@@ -364,7 +365,7 @@ def test_a_whole_surrogate_pair_is_one_character(folder: Folder) -> None:
     assert_accepted(folder.score(data))
 
 
-@pytest.mark.parametrize(
+@cases(
     "data",
     [
         FIRST + b'\n{"qid": "A2", "note": "' + b"x" * 2**20,

@@ -11,6 +11,7 @@ import pytest
 from ragauge import load_traces, score
 from ragauge.errors import RagaugeError
 from ragauge.model.trace import Hit
+from tests.support.cases import cases
 from tests.support.command import Folder, Row
 
 TEXT = "Green tea is brewed at 80 degrees."
@@ -88,7 +89,7 @@ def trace_file(folder: Path, *hits: Any, **more: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@cases("name", SHAPES)
 def test_hits_are_read_as_the_library_has_them(tmp_path: Path, name: str) -> None:
     given, expected = SHAPES[name]
     traces = load_traces(trace_file(tmp_path, given))
@@ -99,7 +100,7 @@ def test_hits_are_read_as_the_library_has_them(tmp_path: Path, name: str) -> Non
     assert any("documents of a library" in note for note in traces.notes)
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@cases("name", SHAPES)
 def test_files_rows_and_nested_lists_agree(tmp_path: Path, name: str) -> None:
     given, _ = SHAPES[name]
     gold = [{"qid": "Q1", "question": "How hot is tea?", "relevant": [{"quote": TEXT}]}]

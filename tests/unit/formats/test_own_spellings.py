@@ -17,6 +17,7 @@ from ragauge.scoring import inputs
 from ragauge.scoring.engines import choose
 from tests.conformance.runs import write
 from tests.oracles.ship_oracle import score_ship
+from tests.support.cases import cases
 from tests.support.command import Folder, Row
 
 # --- names of the specification -------------------------------------------------------------------
@@ -39,7 +40,7 @@ def test_every_field_of_gold_is_read_under_its_own_name(tmp_path: Path) -> None:
         assert getattr(item, name) == wanted, name
 
 
-@pytest.mark.parametrize(
+@cases(
     ("row", "expect"),
     [
         ({"expect": "answer"}, "answer"),
@@ -49,7 +50,7 @@ def test_every_field_of_gold_is_read_under_its_own_name(tmp_path: Path) -> None:
         ({"expect": "answer", "answerable": True}, "answer"),
     ],
 )
-@pytest.mark.parametrize("more", [{}, {"tags": ["t"]}])  # fast and exact
+@cases("more", [{}, {"tags": ["t"]}])  # fast and exact
 def test_what_is_expected_may_be_a_word(
     tmp_path: Path, row: Row, expect: str | None, more: Row
 ) -> None:
@@ -57,7 +58,7 @@ def test_what_is_expected_may_be_a_word(
     assert load_gold(gold).items[0].expect == expect
 
 
-@pytest.mark.parametrize(
+@cases(
     ("row", "code"),
     [
         ({"expect": "maybe"}, "bad-field"),
@@ -88,7 +89,7 @@ def test_refusals_are_measured_by_the_names_of_the_specification(folder: Folder)
     assert metrics["answer.claim_containment"]["value"] == 1.0
 
 
-@pytest.mark.parametrize(
+@cases(
     ("row", "references"),
     [
         ({"reference": "Bern"}, ("Bern",)),

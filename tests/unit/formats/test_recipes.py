@@ -6,9 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
 from ragauge import load_gold, score
+from tests.support.cases import cases
 from tests.support.command import Row
 
 ROOT = Path(__file__).parents[3]
@@ -28,7 +27,7 @@ def test_every_recipe_has_an_export() -> None:
     assert sorted(RECIPES) == sorted(path.stem for path in EXPORTS.glob("*.jsonl"))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "recall"),
     [
         ("opik", {1: 0.5, 5: 0.5}),  # the second call failed

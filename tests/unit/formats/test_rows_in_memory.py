@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ragauge import RagaugeError, load_gold, load_traces, score
+from tests.support.cases import cases
 from tests.support.command import GOLD, TRACES, Row
 
 ROWS: list[Row] = [
@@ -164,7 +165,7 @@ def test_what_json_cannot_hold_is_an_error_with_its_row(bad: list[Row]) -> None:
         score(GOLD, bad)
 
 
-@pytest.mark.parametrize("bad", [None, 7, [1, 2], [{"qid": "A"}, 7], {"qid": "A"}])
+@cases("bad", [None, 7, [1, 2], [{"qid": "A"}, 7], {"qid": "A"}])
 def test_anything_else_is_an_error_that_says_what_to_give(bad: Any) -> None:
     with pytest.raises(RagaugeError, match="traces must be a path") as raised:
         score(GOLD, bad)

@@ -25,6 +25,7 @@ from ragauge.gates.judge import gate
 from ragauge.model.options import Options
 from ragauge.model.scores_document import from_document, to_document
 from tests.conformance.runs import ORDINARY_GOLD, ORDINARY_TRACE, random_rows, scored
+from tests.support.cases import cases
 from tests.support.command import GOLD, TRACES, Folder
 from tests.support.effort import examples
 
@@ -77,7 +78,7 @@ def read(kind: str, row: Row) -> bool:
 # --- the schemas themselves ---
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@cases("name", SCHEMAS)
 def test_a_schema_is_one_and_names_no_host(name: str) -> None:
     schema = SCHEMAS[name]()
     Draft202012Validator.check_schema(schema)
@@ -87,7 +88,7 @@ def test_a_schema_is_one_and_names_no_host(name: str) -> None:
     assert text.count("://") == 1  # the language that the schema is written in
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@cases("name", SCHEMAS)
 def test_the_command_prints_the_schema(folder: Folder, name: str) -> None:
     outcome = folder.run("schema", name)
     assert outcome.exit_code == 0
@@ -95,7 +96,7 @@ def test_the_command_prints_the_schema(folder: Folder, name: str) -> None:
     assert outcome.err == ""
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@cases("name", SCHEMAS)
 def test_the_file_in_the_docs_is_the_schema(name: str) -> None:
     path = ROOT / "docs" / "reference" / "schemas" / f"{name}.json"
     assert path.read_text("utf-8") == schema_text(name), "run `make docs`"
@@ -137,7 +138,7 @@ FILES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "path"), FILES, ids=lambda each: getattr(each, "name", each))
+@cases(("kind", "path"), FILES, ids=lambda each: getattr(each, "name", each))
 def test_files_of_the_project_fit(kind: str, path: Path) -> None:
     rows = list(rows_in(path))
     assert rows
@@ -182,7 +183,7 @@ def test_examples_of_metrics_fit() -> None:
             assert complaints("trace", row) == [], metric.id
 
 
-@pytest.mark.parametrize("seed", range(20))
+@cases("seed", range(20))
 def test_random_valid_rows_fit(seed: int) -> None:
     gold, traces = random_rows(seed)
     for kind, rows in (("gold", gold), ("trace", traces)):
@@ -283,7 +284,7 @@ BAD_TRACE: list[Row] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kind", "row"),
     [("gold", row) for row in GOOD_GOLD] + [("trace", row) for row in GOOD_TRACE],
     ids=str,
@@ -293,7 +294,7 @@ def test_what_is_read_fits(kind: str, row: Row) -> None:
     assert complaints(kind, row) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kind", "row"),
     [("gold", row) for row in BAD_GOLD] + [("trace", row) for row in BAD_TRACE],
     ids=str,
@@ -320,8 +321,8 @@ def test_gold_that_is_not_pinned_does_not_fit_and_the_schema_says_so(folder: Fol
         assert complaints("gold", pinned) == []
 
 
-@pytest.mark.parametrize("kind", ["gold", "trace"])
-@pytest.mark.parametrize("row", [7, "text", None, [7], [[]]], ids=str)
+@cases("kind", ["gold", "trace"])
+@cases("row", [7, "text", None, [7], [[]]], ids=str)
 def test_what_is_no_row_does_not_fit(kind: str, row: object) -> None:
     assert complaints(kind, row) != []
 
@@ -422,7 +423,7 @@ def test_scores_of_every_profile_fit_and_hold_no_key_that_the_schema_lacks(
         assert complaints("scores", document, closed=True) == []
 
 
-@pytest.mark.parametrize("profile", sorted(registry.profiles()))
+@cases("profile", sorted(registry.profiles()))
 def test_written_scores_of_every_profile_fit(folder: Folder, profile: str) -> None:
     """Also those of `ship`, whose JSON has the keys of its source in front."""
     folder.score(None, "--profile", profile, "--full", "-o", "scores.json")

@@ -15,6 +15,7 @@ import pytest
 import ragauge
 from ragauge.formats import fast_rows
 from tests.support import spellings
+from tests.support.cases import cases
 
 FAST_FIELDS = {*fast_rows._ROW_TYPES, *fast_rows._SHAPED}
 REPOSITORY = Path(__file__).parents[3]
@@ -35,7 +36,7 @@ def test_every_spelling_of_a_gold_field_is_read(tmp_path: Path) -> None:
     assert spellings.gold_disagreements(tmp_path) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "spelled",
     [row for row in spellings.trace_rows() if row.table == "row" and row.field in FAST_FIELDS],
     ids=lambda row: row.name,

@@ -13,6 +13,7 @@ from ragauge.formats.json_rows import decode_row
 from ragauge.formats.traces import RowReader
 from ragauge.model.gold import GoldItem
 from ragauge.model.trace import Answer, Hit, Trace
+from tests.support.cases import cases
 
 NATIVE = RowReader(registry.dialect("native"), own=False)
 SHIP = RowReader(registry.dialect("ship"), own=True)
@@ -37,8 +38,8 @@ def gold(reader: RowReader = NATIVE, /, **row: Any) -> GoldItem:
 # --- spellings of traces ---
 
 
-@pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
-@pytest.mark.parametrize("name", ["qid", "q_id", "id"])
+@cases("reader", READERS.values(), ids=READERS.keys())
+@cases("name", ["qid", "q_id", "id"])
 def test_the_id_of_a_trace(reader: RowReader, name: str) -> None:
     """Any spelling is read in any dialect; a whole number is its digits."""
     assert trace(reader, **{name: "A1"}).qid == "A1"
@@ -46,17 +47,15 @@ def test_the_id_of_a_trace(reader: RowReader, name: str) -> None:
     assert trace(reader, **{name: ""}).qid is None
 
 
-@pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
-@pytest.mark.parametrize("name", ["q", "question", "query"])
+@cases("reader", READERS.values(), ids=READERS.keys())
+@cases("name", ["q", "question", "query"])
 def test_the_question_of_a_trace(reader: RowReader, name: str) -> None:
     """It is kept as it stands, blanks included: traces are joined by its exact text."""
     assert trace(reader, **{name: " What? "}).question == " What? "
 
 
-@pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
-@pytest.mark.parametrize(
-    "name", ["topk", "retrieved_ids", "chunks", "items", "retrieved", "hits_top_k"]
-)
+@cases("reader", READERS.values(), ids=READERS.keys())
+@cases("name", ["topk", "retrieved_ids", "chunks", "items", "retrieved", "hits_top_k"])
 def test_the_hits_of_a_trace(reader: RowReader, name: str) -> None:
     """In the order of the list, doubles included; also below `retrieval`."""
     hits = (Hit("b"), Hit("a"), Hit("b"), Hit("7"))
@@ -77,7 +76,7 @@ def test_hits_at_the_top_win_over_none_below() -> None:
     assert trace(topk=["a"], retrieval={"took_ms": 5}).hits == (Hit("a"),)
 
 
-@pytest.mark.parametrize("name", ["id", "chunk_id", "snippet_id", "block_id"])
+@cases("name", ["id", "chunk_id", "snippet_id", "block_id"])
 def test_the_id_of_a_hit(name: str) -> None:
     """Each spelling alone."""
     assert trace(topk=[{name: "p1#2"}]).hits == (Hit("p1#2"),)
@@ -104,7 +103,7 @@ def test_the_slot_of_a_trace() -> None:
     assert (bare.paraphrase, bare.seed, bare.turn) == (None, None, None)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "expected"),
     [
         (None, None),
@@ -135,8 +134,8 @@ def test_the_line_rides_along() -> None:
 # --- shapes of answers ---
 
 
-@pytest.mark.parametrize("name", ["answer_json", "answer"])
-@pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
+@cases("name", ["answer_json", "answer"])
+@cases("reader", READERS.values(), ids=READERS.keys())
 def test_an_answer_as_an_object(reader: RowReader, name: str) -> None:
     """Claim, text, citations, flags and echo inside it."""
     body = {
@@ -155,8 +154,8 @@ def test_an_answer_as_an_object(reader: RowReader, name: str) -> None:
     assert found.said == "X."
 
 
-@pytest.mark.parametrize("name", ["answer", "answer_text"])
-@pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
+@cases("name", ["answer", "answer_text"])
+@cases("reader", READERS.values(), ids=READERS.keys())
 def test_an_answer_as_text(reader: RowReader, name: str) -> None:
     """With its citations inside it."""
     found = answer(reader, **{name: "X. Citations: [a, b c]"})
@@ -164,16 +163,16 @@ def test_an_answer_as_text(reader: RowReader, name: str) -> None:
     assert found.citations == ("a", "b", "c")
 
 
-@pytest.mark.parametrize("name", ["citations", "answer_citations", "cited_chunks"])
-@pytest.mark.parametrize("reader", [NATIVE, SMOKE], ids=["native", "smoke"])
+@cases("name", ["citations", "answer_citations", "cited_chunks"])
+@cases("reader", [NATIVE, SMOKE], ids=["native", "smoke"])
 def test_citations_beside_a_text(reader: RowReader, name: str) -> None:
     """Ids, or objects with an id, in any spelling."""
     found = answer(reader, answer="X.", **{name: ["a", {"chunk_id": "b"}, {"snippet_id": 7}]})
     assert found.citations == ("a", "b", "7")
 
 
-@pytest.mark.parametrize("listed", [["b"], []], ids=["a list", "an empty list"])
-@pytest.mark.parametrize("reader", [NATIVE, SMOKE], ids=["native", "smoke"])
+@cases("listed", [["b"], []], ids=["a list", "an empty list"])
+@cases("reader", [NATIVE, SMOKE], ids=["native", "smoke"])
 def test_a_json_list_wins_over_the_text(reader: RowReader, listed: list[str]) -> None:
     """Even when it is empty: it was written on purpose."""
     found = answer(reader, answer="X. citations: [a]", citations=listed)
@@ -182,8 +181,8 @@ def test_a_json_list_wins_over_the_text(reader: RowReader, listed: list[str]) ->
     assert found.citations == tuple(listed)
 
 
-@pytest.mark.parametrize("odd", ["a", "", 5, 0, True, {"id": "a"}])
-@pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
+@cases("odd", ["a", "", 5, 0, True, {"id": "a"}])
+@cases("reader", READERS.values(), ids=READERS.keys())
 def test_citations_that_are_no_list_are_none(reader: RowReader, odd: object) -> None:
     """Then the text is looked at; where it has no list either, the oddity is remembered."""
     inside = answer(reader, answer_json={"claim": "X.", "citations": odd})
@@ -208,7 +207,7 @@ def test_flags_may_stand_beside_the_answer() -> None:
     assert (found.refused, found.grounded, found.constraints_echo) == (True, False, ("c",))
 
 
-@pytest.mark.parametrize(
+@cases(
     "row",
     [
         {},
@@ -225,7 +224,7 @@ def test_a_trace_without_an_answer_has_none(row: dict[str, Any]) -> None:
     assert trace(**row).answer is None
 
 
-@pytest.mark.parametrize(
+@cases(
     "row",
     [
         {"answer": ""},
@@ -277,7 +276,7 @@ def test_under_smoke_citations_are_stripped() -> None:
 # --- gold ---
 
 
-@pytest.mark.parametrize("name", ["qid", "q_id", "id", "query_id"])
+@cases("name", ["qid", "q_id", "id", "query_id"])
 def test_the_id_of_a_gold_item(name: str) -> None:
     """Any spelling; a whole number is its digits."""
     assert NATIVE.gold({name: "A1"}).qid == "A1"
@@ -293,8 +292,8 @@ def test_the_question_of_a_gold_item(name: str) -> None:
     assert gold(paraphrases=[]).question is None
 
 
-@pytest.mark.parametrize("name", ["relevant", "gold_ids", "gold_citations", "expected_chunk_ids"])
-@pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
+@cases("name", ["relevant", "gold_ids", "gold_citations", "expected_chunk_ids"])
+@cases("reader", READERS.values(), ids=READERS.keys())
 def test_the_evidence_of_a_gold_item(reader: RowReader, name: str) -> None:
     """Any spelling, in any dialect."""
     assert gold(reader, question="?", **{name: ["a", 7]}).relevant == ("a", "7")
@@ -338,7 +337,7 @@ def test_a_row_is_decoded_with_its_last_duplicate_key() -> None:
     assert row == {"a": {"b": 2}}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("data", "code", "hint"),
     [
         (b"{'a': 1}", "bad-json", "double quotes"),

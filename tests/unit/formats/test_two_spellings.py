@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.support.cases import cases
 from tests.support.command import GOLD, TRACES, Folder, Row
 from tests.support.refusals import assert_accepted, assert_refused
 
@@ -74,7 +73,7 @@ GOLD_CONFLICTS: list[tuple[Row, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("row", "one", "other"), TRACE_CONFLICTS)
+@cases(("row", "one", "other"), TRACE_CONFLICTS)
 def test_two_spellings_that_disagree_are_refused(
     folder: Folder, row: Row, one: str, other: str
 ) -> None:
@@ -84,7 +83,7 @@ def test_two_spellings_that_disagree_are_refused(
     assert f"`{other}`" in outcome.problems[0].message
 
 
-@pytest.mark.parametrize(("row", "one", "other"), GOLD_CONFLICTS)
+@cases(("row", "one", "other"), GOLD_CONFLICTS)
 def test_two_gold_spellings_that_disagree_are_refused(
     folder: Folder, row: Row, one: str, other: str
 ) -> None:

@@ -17,6 +17,7 @@ from ragauge.formats.unread_fields import (
     unread_notes,
 )
 from ragauge.model.field_spellings import GOLD_NAMES, TRACE_NAMES
+from tests.support.cases import cases
 
 
 def use_of(
@@ -29,7 +30,7 @@ def use_of(
         return field_use(source, "gold" if side == "gold" else "trace", **options)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("written", "meant"),
     [
         ("gold_citation", "gold_citations"),  # singular and plural
@@ -51,7 +52,7 @@ def test_near_misses_of_gold_fields(written: str, meant: str | None) -> None:
     assert near_name(written, GOLD_NAMES) == meant
 
 
-@pytest.mark.parametrize(
+@cases(
     ("written", "meant"),
     [
         ("retreived_ids", "retrieved_ids"),

@@ -9,12 +9,13 @@ from ragauge.errors import RagaugeError
 from ragauge.gates.bands import limit_text, zone_limit
 from ragauge.gates.parse import parse_items, parse_table, profile_gates
 from ragauge.model.semantic import Bands, Zone
+from tests.support.cases import cases
 
 CANARY = registry.profile("canary")
 K = (5,)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("zone", "metric", "bands", "limit"),
     [
         ("stable", "semantic.delta_s_cited", Bands(), 0.40),

@@ -17,6 +17,7 @@ from ragauge.model import scores_document
 from ragauge.model.options import Options
 from ragauge.model.scores import Scores
 from ragauge.scoring import score
+from tests.support.cases import cases
 from tests.support.command import TRACES, Folder, Outcome, Row
 
 RECALL = "retrieval.recall@5"
@@ -563,7 +564,7 @@ def test_runs_with_and_without_a_list_of_chunks_are_not_comparable(folder: Folde
     assert fell(folder, 0.02).exit_code == 4
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metric", "changed", "comparable"),
     [
         (RECALL, {"relevance_level": 2}, False),

@@ -14,6 +14,7 @@ from ragauge import registry
 from ragauge.gates.judge import judge
 from ragauge.gates.parse import parse_table
 from ragauge.stats import exact_sums
+from tests.support.cases import cases
 from tests.support.command import Row
 
 ALL = registry.profile("all")
@@ -78,7 +79,7 @@ def scored(hits: list[int], pieces: int, *, slots: int = 1) -> ragauge.Scores:
     return ragauge.score(gold, traces, profile="all", k=[pieces], metrics=["retrieval.*"])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("hits", "pieces", "threshold"),
     [
         ([7, 7, 7], 10, "0.70"),  # doubles: (0.7 + 0.7 + 0.7) / 3 = 0.6999999999999998

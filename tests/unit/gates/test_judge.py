@@ -20,6 +20,7 @@ from ragauge.gates.parse import merge, parse_items, parse_table
 from ragauge.metrics.metric import Tally
 from ragauge.model.scores import MetricResult, QuestionList, Scores
 from ragauge.model.verdict import Gate, Verdict, Waiver
+from tests.support.cases import cases
 
 SHIP = registry.profile("ship")
 SMOKE = registry.profile("smoke")
@@ -138,7 +139,7 @@ def test_a_cut_off_may_be_written_or_is_the_only_one_of_the_run() -> None:
     assert "retrieval.recall_all@1" in caught.value.problems[0].hint
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "",
@@ -221,7 +222,7 @@ def test_gates_of_a_table_take_numbers_demands_and_options() -> None:
     assert options.origin == "ragauge.toml"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "code"),
     [
         (True, "bad-gate"),
@@ -312,7 +313,7 @@ def test_merging_nothing_changes_nothing() -> None:
 # --- judging ---
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metric", "lower", "value", "status", "margin"),
     [
         (PRECISION, False, 0.85, "pass", 0.05),
@@ -351,7 +352,7 @@ def test_min_n_makes_a_gate_not_evaluable() -> None:
     assert (enough.status, enough.exit_code) == ("pass", 0)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "status"),
     [(0.69, "fail"), (0.70, "review"), (0.80, "review"), (0.85, "review"), (0.86, "pass")],
 )
@@ -363,7 +364,7 @@ def test_a_value_in_the_review_band_is_for_a_person(value: float, status: str) -
     assert verdict.exit_code == (1 if status == "fail" else 0)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metric", "lower", "interval", "status", "margin"),
     [
         (PRECISION, False, (0.80, 0.95), "pass", 0.0),
@@ -438,8 +439,8 @@ def waiver(expires: str, gate: str = PRECISION) -> Waiver:
 BAD = {**GOOD, PRECISION: measured(0.1)}
 
 
-@pytest.mark.parametrize("expires", ["2026-11-15", "2026-11-16", "2030-01-01"])
-@pytest.mark.parametrize("name", ["precision", PRECISION])
+@cases("expires", ["2026-11-15", "2026-11-16", "2030-01-01"])
+@cases("name", ["precision", PRECISION])
 def test_a_waiver_holds_to_its_last_day(expires: str, name: str) -> None:
     """By the gate's name or its metric's; the failure stays visible."""
     verdict = decided(BAD, {"precision": 0.8}, waivers=[waiver(expires, name)])
@@ -529,7 +530,7 @@ BLOCKS = [
 ]
 
 
-@pytest.mark.parametrize(("allowed", "counts", "code", "message"), BLOCKS)
+@cases(("allowed", "counts", "code", "message"), BLOCKS)
 def test_a_run_that_cannot_be_judged_fails_closed(
     allowed: str, counts: dict[str, int], code: str, message: str
 ) -> None:

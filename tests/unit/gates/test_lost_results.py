@@ -12,6 +12,7 @@ from ragauge import registry
 from ragauge.gates.lost_results import FilledResults, LostResults, fill_worst
 from ragauge.model.comparison import Delta
 from ragauge.report.comparison import sentences
+from tests.support.cases import cases
 from tests.support.command import Folder, Outcome
 
 Row = dict[str, Any]
@@ -94,7 +95,7 @@ def test_a_run_that_lost_questions_cannot_pass_by_excluding_what_the_user_did_no
 # --- metrics without a worst value ---
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metric", "worst"),
     [
         ("answer.precision", 0.0), ("refusal.over", 1.0), ("stability.rank_tau", -1.0),
@@ -112,7 +113,7 @@ def lost(
     return LostResults(np.array(absent), np.array(there), np.array(errored), np.array(missing))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metric", "values", "filled"),
     [
         # absent → 0; 2 slots there, 1 errored → 2/3; 1 there, 1 missing → 1/2; as it is; no value

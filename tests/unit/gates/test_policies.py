@@ -15,6 +15,7 @@ from ragauge.gates.parse import parse_items, parse_table
 from ragauge.model.phrases import verdict_headline
 from ragauge.model.verdict import Verdict
 from ragauge.stats.error_rates import Policy
+from tests.support.cases import cases
 from tests.support.command import Folder, Row
 
 ALL = registry.profile("all")
@@ -53,7 +54,7 @@ def decided(
     return judge(scores, gates, source_rules=False, baseline=baseline, **more)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("right", "point", "sure_pass", "sure_fail"),
     [
         # 95 % intervals of n = 200: 190 (0.910422, 0.974392), 182 to 0.9424, 176 to 0.9184
@@ -77,7 +78,7 @@ def test_a_threshold_by_each_policy(right: int, point: str, sure_pass: str, sure
         assert verdict.status == status, policy
 
 
-@pytest.mark.parametrize(
+@cases(
     ("empty", "sure_pass", "sure_fail"),
     [(2, "pass", "pass"), (15, "fail", "review"), (40, "fail", "fail"), (8, "fail", "pass")],
 )
@@ -91,7 +92,7 @@ def test_what_is_better_when_lower_is_judged_by_the_other_bound(
         assert verdict.status == status, policy
 
 
-@pytest.mark.parametrize(
+@cases(
     ("lost", "point", "sure_pass", "sure_fail"),
     [
         # Paired intervals of intervals.md, 200 questions: none lost ±0.013722, 10 lost
@@ -153,9 +154,7 @@ def test_without_an_interval_nothing_is_sure(policy: Policy) -> None:
     assert (verdict.status, verdict.gates[0].reason) == ("not-evaluable", "no interval to judge by")
 
 
-@pytest.mark.parametrize(
-    "policy", ["confident", "confident_pass", "intervals", "Point", "", 1, ["point"]]
-)
+@cases("policy", ["confident", "confident_pass", "intervals", "Point", "", 1, ["point"]])
 def test_any_other_policy_is_refused(policy: object) -> None:
     with pytest.raises(RagaugeError) as caught:
         parse_table({HIT: {"threshold": 0.9, "policy": policy}}, ALL, (5,), origin="test")
@@ -166,7 +165,7 @@ def test_any_other_policy_is_refused(policy: object) -> None:
 # --- thresholds that no value is beyond ---
 
 
-@pytest.mark.parametrize(
+@cases(
     ("item", "hint"),
     [
         ("retrieval.recall@5>=1.01", "is in 0 to 1"),
@@ -184,7 +183,7 @@ def test_a_threshold_outside_of_the_range_is_refused(item: str, hint: str) -> No
     assert hint in caught.value.problems[0].hint
 
 
-@pytest.mark.parametrize(
+@cases(
     "options",
     [
         {"max_drop": 2},

@@ -29,6 +29,7 @@ from ragauge.stats import resampling
 from ragauge.stats.error_rates import chance_against_best
 from ragauge.stats.intervals import group_sums, score_interval
 from ragauge.stats.resampling import POISSON_FROM
+from tests.support.cases import cases
 
 RECALL, EMPTY = "retrieval.recall@5", "retrieval.empty"
 LATENCY = "latency.total_ms"
@@ -119,8 +120,8 @@ def test_far_from_the_threshold_nothing_flips() -> None:
     assert passing.method == "questions resampled 2,000 times"
 
 
-@pytest.mark.parametrize("n", [100, POISSON_FROM + 500])
-@pytest.mark.parametrize("metric", [RECALL, EMPTY])
+@cases("n", [100, POISSON_FROM + 500])
+@cases("metric", [RECALL, EMPTY])
 def test_at_the_threshold_about_half_flips(n: int, metric: str) -> None:
     """The value is the threshold: it passes, and a resample is below it about every second time.
 
@@ -132,8 +133,8 @@ def test_at_the_threshold_about_half_flips(n: int, metric: str) -> None:
     assert tried(scores, gate_of(0.5, metric=metric)).status == "pass"
 
 
-@pytest.mark.parametrize("value", [0.8, 1 / 3, 0.1, 5 / 7, 0.0, 1.0, 1e7 / 3])
-@pytest.mark.parametrize("n", [2, 37, POISSON_FROM + 1])
+@cases("value", [0.8, 1 / 3, 0.1, 5 / 7, 0.0, 1.0, 1e7 / 3])
+@cases("n", [2, 37, POISSON_FROM + 1])
 def test_equal_values_never_flip(value: float, n: int) -> None:
     """Whatever is drawn, the mean is the value, also where that is the threshold itself."""
     scores = scored([value] * n)
@@ -365,7 +366,7 @@ def test_without_a_baseline_quantiles_too() -> None:
 # --- what cannot be tried ---
 
 
-@pytest.mark.parametrize(
+@cases(
     ("scores", "gate", "reason"),
     [
         (scored([1, 0]), gate_of(0.5, part="type=table"), "in type=table is not kept"),

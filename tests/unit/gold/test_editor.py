@@ -23,6 +23,7 @@ from ragauge.gold.editor.form import (
     SaveRequest,
 )
 from ragauge.gold.editor.server import ADDRESS, FormServer
+from tests.support.cases import cases
 from tests.support.command import Folder, Row
 from tests.support.umlaut_corpus import BLOCK, CODE, HOST, PORT, make_corpus
 
@@ -122,7 +123,7 @@ def test_the_link_works_once_and_nothing_works_without_it(folder: Folder) -> Non
         assert browser.ask("/items").status == 403
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "", None])
+@cases("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "", None])
 def test_other_host_names_are_refused(folder: Folder, host: str | None) -> None:
     """A page elsewhere can have its name lead here, and would then be asked for by that name."""
     with browsing(folder) as browser:
@@ -131,7 +132,7 @@ def test_other_host_names_are_refused(folder: Folder, host: str | None) -> None:
         assert browser.ask("/items", Host=f"localhost:{browser.port}").status == 200
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", None])
+@cases("origin", ["http://evil.example", "null", "http://127.0.0.1:1", None])
 def test_other_pages_cannot_save(folder: Folder, origin: str | None) -> None:
     with browsing(folder) as browser:
         browser.enter()
@@ -241,7 +242,7 @@ def test_a_file_that_changed_on_disk_is_not_written_over(folder: Folder) -> None
         assert browser.ask("/save", body).status == 409
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "said"),
     [
         ({"evidence": [{"doc": "guide.md", "start": 22, "end": 26, "quote": "🙂"}]}, "character"),
@@ -322,7 +323,7 @@ queries:
 """
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "old", "new"),
     [
         ({"question": "Why?"}, '"Which port?"', '"Why?"'),
@@ -375,7 +376,7 @@ def test_a_comment_on_the_last_line_stays_there(folder: Folder) -> None:
     assert new == text.replace("# why\n", f"# why\n  negatives: [{HOST}]\n")
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         f"- ? id\n  : A\n  ? query\n  : x\n  ? expected_chunk_ids\n  : [{PORT}]\n",

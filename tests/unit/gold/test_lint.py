@@ -10,6 +10,7 @@ import pytest
 
 from ragauge.codes import CODES
 from ragauge.gold.lint.rules import RULES, SEVERITIES
+from tests.support.cases import cases
 from tests.support.command import GOLD, Folder, Outcome, Row
 
 SET_WIDE = ("set-size", "few-of-type", "chunks-only")  # said of any small set, and of any by ids
@@ -118,7 +119,7 @@ CASES: list[tuple[str, Row, Row]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("rule", "bad", "good"), CASES, ids=lambda each: str(each)[:40])
+@cases(("rule", "bad", "good"), CASES, ids=lambda each: str(each)[:40])
 def test_a_rule_finds_its_item_and_not_the_neighbour(
     folder: Folder, rule: str, bad: Row, good: Row
 ) -> None:
@@ -131,7 +132,7 @@ def test_a_rule_finds_its_item_and_not_the_neighbour(
     assert rule not in [finding["rule"] for finding in found(lint(folder, OTHER, good))]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("profile", "claims", "rules"),
     [
         ("ship", ["8080"], ["unmatchable-claims"]),
@@ -161,7 +162,7 @@ def test_a_good_set_is_ok_with_its_counts(folder: Folder) -> None:
     assert outcome.out.splitlines()[-1] == "ok: 0 errors, 0 warnings, 3 notes"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rows", "options", "times"),
     [
         ([BASE, OTHER, BASE], (), 1),
@@ -267,7 +268,7 @@ def test_a_quote_must_stand_at_its_offset(folder: Folder) -> None:
     assert f"{start} to {start + len(quote)}" in finding["hint"]
 
 
-@pytest.mark.parametrize(("first", "last"), [(-1, 0), (0, 1), (-1, 1), (-2, 0)])
+@cases(("first", "last"), [(-1, 0), (0, 1), (-1, 1), (-2, 0)])
 def test_a_quote_that_is_off_by_a_blank_is_reported(folder: Folder, first: int, last: int) -> None:
     """The bytes around the quote are line ends, so that only white space is wrong."""
     options = with_corpus(folder)
@@ -462,7 +463,7 @@ def test_the_gold_of_the_tests_is_fine(folder: Folder) -> None:
     assert [finding["rule"] for finding in found(lint(folder, *GOLD))] == []
 
 
-@pytest.mark.parametrize("name", RULES)
+@cases("name", RULES)
 def test_every_rule_can_be_explained(folder: Folder, name: str) -> None:
     rule = RULES[name]
     assert rule.name == name
@@ -472,7 +473,7 @@ def test_every_rule_can_be_explained(folder: Folder, name: str) -> None:
     assert outcome.out.startswith(f"{name}: {rule.title}")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("piece", "told"),
     [
         ("p1#2", True),

@@ -11,6 +11,7 @@ import pytest
 from ragauge.gold.lock import lock_path, lock_text
 from ragauge.gold.lock import make_lock as frozen_set
 from ragauge.model.gold import GoldItem
+from tests.support.cases import cases
 from tests.support.command import GOLD, Folder, Outcome, Row, lines_of
 
 PLACE = {"doc": "a.md", "start": 3, "end": 9, "id": "b1", "section": "S.1", "quote": "so it is"}
@@ -114,7 +115,7 @@ CHANGES: list[tuple[str, Any, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("field", "value", "expected"), CHANGES, ids=lambda each: str(each)[:30])
+@cases(("field", "value", "expected"), CHANGES, ids=lambda each: str(each)[:30])
 def test_a_change_of_any_field_is_shown_and_fails(
     folder: Folder, field: str, value: Any, expected: list[str]
 ) -> None:
@@ -272,7 +273,7 @@ def damaged(text: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("kind", damaged("\n\n\n"))
+@cases("kind", damaged("\n\n\n"))
 def test_a_damaged_lock_is_refused(folder: Folder, kind: str) -> None:
     lock = frozen(folder, *GOLD)
     text = lock.read_text()
@@ -307,7 +308,7 @@ def test_a_missing_lock_leads_to_freeze(folder: Folder) -> None:
     assert "gold freeze" in outcome.problems[0].hint
 
 
-@pytest.mark.parametrize(
+@cases(
     ("gold", "expected"),
     [
         ("eval/gold.jsonl", "eval/gold.lock"),

@@ -16,6 +16,7 @@ from ragauge.gold.lint.near_duplicates import (
     normalised,
     similarity,
 )
+from tests.support.cases import cases
 
 WORDS = st.sampled_from(
     ["what", "port", "does", "the", "cache", "use", "2021", "2022", "数据", "é"]
@@ -23,7 +24,7 @@ WORDS = st.sampled_from(
 TEXTS = st.lists(st.lists(WORDS, max_size=7).map(" ".join), max_size=14)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "expected"),
     [
         ("  What is IT?\n", "what is it"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ragauge.formats.gold import DRAFT
+from tests.support.cases import cases
 from tests.support.command import Folder, Outcome, Row, lines_of
 from tests.support.umlaut_corpus import BLOCK, GUIDE, HOST, PORT, bytes_of, make_corpus
 
@@ -45,7 +46,7 @@ def entry_of(folder: Folder, entry: Any, *options: str, **fields: Any) -> Any:
     return rows(folder)[0]["relevant"][0]
 
 
-@pytest.mark.parametrize("field", ["relevant", "gold_ids", "gold_citations", "expected_chunk_ids"])
+@cases("field", ["relevant", "gold_ids", "gold_citations", "expected_chunk_ids"])
 def test_an_id_becomes_a_place_under_the_name_that_the_dialect_has(
     folder: Folder, field: str
 ) -> None:
@@ -84,7 +85,7 @@ def test_groups_and_gold_spans_are_pinned_and_grades_are_counted(folder: Folder)
     assert row["grades"] == {PORT: 2, HOST: 1}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("entry", "start", "end"),
     [
         # 🙂 is character 19 and byte 23: ö and ß, twice each, take a byte more than characters.
@@ -241,7 +242,7 @@ def test_two_spellings_that_agree_are_both_pinned(folder: Folder) -> None:
     assert row["relevant"][0]["start"] == START
 
 
-@pytest.mark.parametrize(
+@cases(
     ("entry", "code", "said"),
     [
         ("guide.md#S.9.p.Bk001", "unresolved", "no block"),

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from ragauge.stats.sample_size import Size
+from tests.support.cases import cases
 from tests.support.command import Folder, Row
 
 PLACE = {"doc": "a.md", "start": 0, "end": 4, "quote": "Text"}
@@ -71,7 +70,7 @@ def test_what_n_can_show_is_what_gates_say(folder: Folder) -> None:
     assert none == {"n": 0, "half_width": None, "detectable": None}
 
 
-@pytest.mark.parametrize("change", [0.02, 0.05, 0.1, 0.5])
+@cases("change", [0.02, 0.05, 0.1, 0.5])
 def test_the_questions_that_a_change_takes_are_the_fewest(change: float) -> None:
     n = Size.needed(change)
     assert (Size(n).detectable or 1) <= change

@@ -31,6 +31,7 @@ from ragauge.live.access import (
 )
 from ragauge.live.database import open_database
 from ragauge.live.server_state import DatabasePool
+from tests.support.cases import cases
 from tests.support.live_server import PROTOBUF, live_client, otlp_request
 
 START = 1_800_000_000_000
@@ -292,7 +293,7 @@ def test_tenants_are_told_apart_in_the_spool(tmp_path: Path) -> None:
         assert [entry.tenant for entry in spooled(state)] == ["a", "b"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("host", "refused"),
     [("127.0.0.1", False), ("::1", False), ("localhost", False), ("0.0.0.0", True), ("::", True),
      ("10.1.2.3", True), ("myhost", True)],

@@ -18,6 +18,7 @@ from ragauge.live.alert_rules import (
     rules_of,
 )
 from ragauge.live.settings import AlertRule, Alerts, live_settings
+from tests.support.cases import cases
 
 FLOOR = AlertRule(metric="m", below=0.7)
 CEILING = AlertRule(metric="m", above=0.1)
@@ -49,7 +50,7 @@ def test_the_defaults_are_those_of_the_source_pages() -> None:
     assert told["errors"] == ("live.error", None, 0.01, None, 5)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "bounds", "expected"),
     [
         (0.60, (0.53, 0.67), "breach"),
@@ -62,7 +63,7 @@ def test_a_floor(value: float, bounds: tuple[float, float], expected: str) -> No
     assert outcome(FLOOR, value, bounds) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "bounds", "expected"),
     [
         (0.20, (0.15, 0.26), "breach"),
@@ -129,9 +130,7 @@ def test_rules_of_the_user_stand_over_the_defaults() -> None:
     assert "did you mean `errors`?" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "rule", ["below = 0.5\nabove = 0.6", "", 'below = 0.5\nby = "type"', "rise = 0.0"]
-)
+@cases("rule", ["below = 0.5\nabove = 0.6", "", 'below = 0.5\nby = "type"', "rise = 0.0"])
 def test_a_rule_that_means_nothing_is_refused_with_its_line(tmp_path: Any, rule: str) -> None:
     file = tmp_path / "ragauge.toml"
     file.write_text(f'[live.alerts.rules.mine]\nmetric = "m"\n{rule}\n')

@@ -13,6 +13,7 @@ from ragauge.live.dashboard import queries
 from ragauge.live.dashboard.queries import FeedPosition, GoldCandidate
 from ragauge.live.database import LiveDatabase, open_database
 from tests.support import live_rows as rows
+from tests.support.cases import cases
 from tests.support.live_rows import MINUTE, NOW
 from tests.support.postgres import own_schema, server_url
 
@@ -227,9 +228,7 @@ def test_the_feed_tells_what_is_behind_a_position(database: LiveDatabase) -> Non
     assert FeedPosition.parse(after.text) == after
 
 
-@pytest.mark.parametrize(
-    "text", [None, "", "1.2.3", "1.2.3.x", "1.2.3.-4", f"1.2.3.{10**30}", "\u0661.1.1.1"]
-)
+@cases("text", [None, "", "1.2.3", "1.2.3.x", "1.2.3.-4", f"1.2.3.{10**30}", "\u0661.1.1.1"])
 def test_a_position_that_says_nothing_is_none(text: str | None) -> None:
     assert FeedPosition.parse(text) is None
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from ragauge.live.dashboard.queries import AlertFacts, AlertRow, LiveWindow, WindowValue
 from ragauge.live.dashboard.tiles import (
     MetricTile,
@@ -16,6 +14,7 @@ from ragauge.live.dashboard.tiles import (
     tile_state,
 )
 from ragauge.live.settings import AlertRule, Alerts, LiveSettings
+from tests.support.cases import cases
 
 FLOOR = Threshold(rule="r", metric="m", below=0.7)
 CEILING = Threshold(rule="r", metric="m", above=0.1)
@@ -27,7 +26,7 @@ def measured(
     return WindowValue(value, n, (low, high))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("threshold", "value", "state"),
     [
         (FLOOR, measured(0.8, 0.7, 0.9), "within"),  # not below it, to the last bound

@@ -23,6 +23,7 @@ from ragauge.live.decision_rules import (
 )
 from ragauge.live.pairs import PairValues, SideValues
 from ragauge.live.settings import PromotionRule
+from tests.support.cases import cases
 
 HOUR = 3_600_000
 QUIET = AlertWindow(begins_at="2026-09-21T13:00:00Z", ends_at="2026-09-21T13:05:00Z")
@@ -136,7 +137,7 @@ def test_no_pairs_hold_with_every_reason() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "spoil"),
     [
         # one in 20: 30 of 600 answers without a citation, the lower bound is far below -0.02

@@ -29,6 +29,7 @@ from ragauge.live.decisions import (
     run_command,
 )
 from ragauge.live.settings import Alerts, LiveSettings, MirrorRule, Webhook
+from tests.support.cases import cases
 from tests.support.decided_store import (
     HOUR,
     MINUTE,
@@ -367,7 +368,7 @@ def test_no_command_follows_a_hold(database: LiveDatabase) -> None:
     assert actions(database) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("command", "exit_code", "words"),
     [
         ("command:no-such-program-here --now", None, "no-such-program-here"),

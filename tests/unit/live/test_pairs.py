@@ -19,6 +19,7 @@ from ragauge.live.pairs import (
 )
 from ragauge.model.trace import Answer, Citation, Hit, Timing, Trace
 from ragauge.spans import Span
+from tests.support.cases import cases
 
 REFUSES = refusal_reader()
 
@@ -141,7 +142,7 @@ def test_whoever_retrieves_the_same_covers_all(starts: list[int], first: str) ->
         assert top == "live-empty"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("answer", "outcome"),
     [
         (Answer(text="Five.", citations=("a",)), "cited"),

@@ -13,6 +13,7 @@ from ragauge.live.database import open_database
 from ragauge.live.privacy import Redactor, user_hash_key, user_key
 from ragauge.live.settings import Redaction
 from ragauge.live.spool import decode_spans
+from tests.support.cases import cases
 from tests.support.live_server import JSON, PROTOBUF, live_client, otlp_request, spooled
 
 MARK = "hunter2mark"
@@ -39,7 +40,7 @@ def everything_written(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("name", SECRETS)
+@cases("name", SECRETS)
 def test_secrets_of_spans_never_touch_the_disk(tmp_path: Path, name: str) -> None:
     """Also while the file is open: the log of the database is looked at too."""
     request = otlp_request(attributes={name: SECRETS[name]}, error=f"password={MARK}")
@@ -124,7 +125,7 @@ def test_a_pattern_that_is_none_is_told_at_the_start() -> None:
         Redactor(Redaction(patterns=("(",)), b"key")
 
 
-@pytest.mark.parametrize("value", [None, True, 3, 2.5, ["a", {"token": MARK}], {"password": MARK}])
+@cases("value", [None, True, 3, 2.5, ["a", {"token": MARK}], {"password": MARK}])
 def test_values_of_every_type_are_looked_at(value: Any) -> None:
     redactor = Redactor(Redaction(), b"key")
     from ragauge.formats.imports.span import TraceSpan

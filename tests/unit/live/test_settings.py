@@ -15,6 +15,7 @@ from ragauge.config import load_config
 from ragauge.errors import RagaugeError
 from ragauge.live import settings
 from ragauge.live.settings import LiveSettings, live_settings
+from tests.support.cases import cases
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "live-settings.md"
 TABLES: dict[str, type[msgspec.Struct]] = {
@@ -57,7 +58,7 @@ def test_every_table_of_settings_is_on_the_page() -> None:
     assert list(rows()) == list(TABLES)
 
 
-@pytest.mark.parametrize("table", TABLES)
+@cases("table", TABLES)
 def test_the_page_has_each_key_and_its_default(table: str) -> None:
     written = rows()[table]
     keys = dict(own_keys(TABLES[table]))
@@ -69,7 +70,7 @@ def test_the_page_has_each_key_and_its_default(table: str) -> None:
             assert written[name] == f"`{expected}`", name
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "line"),
     [
         ("[live]\nhots = 'x'\n", 2),

@@ -22,6 +22,7 @@ from ragauge.live.spool import (
     encode_spans,
     spool_folder,
 )
+from tests.support.cases import cases
 
 LARGE = 2**30
 
@@ -181,7 +182,7 @@ def test_a_folder_that_cannot_be_made_is_an_error_to_fix(tmp_path: Path) -> None
         Spool(tmp_path / "file" / "spool", most_bytes=LARGE)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("live", "url", "folder"),
     [
         ({}, "sqlite:///some/live.db", "some/live.db.spool"),

@@ -12,6 +12,7 @@ import pytest
 from ragauge.formats.imports.span import TraceSpan
 from ragauge.live.settings import LiveSettings
 from ragauge.live.trace_sampler import TraceSampler, filling_rate, hash_share
+from tests.support.cases import cases
 from tests.support.live_server import PROTOBUF, live_client, otlp_request, spooled_ids
 
 
@@ -169,7 +170,7 @@ def test_a_later_span_without_its_session_follows_its_trace() -> None:
         assert decisions[0] == decisions[1]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("traces", "rate"), [(0, 1.0), (200, 1.0), (400, 0.5), (20_000, 0.01)]
 )  # 200 of so many an hour
 def test_the_rate_that_fills_a_window_in_an_hour(traces: int, rate: float) -> None:

@@ -20,6 +20,7 @@ from ragauge.live.trace_values import KnownIds, LiveGold, TraceReader
 from ragauge.live.traffic import MARKER, QUARANTINE
 from ragauge.live.windows import MinuteCell, OpenWindow
 from ragauge.live.worker import LiveWorker, ScoredTraffic
+from tests.support.cases import cases
 from tests.unit.live.live_traffic import GOLD, MINUTE, START, SpoolOfTests, traffic, worker
 
 
@@ -345,7 +346,7 @@ def test_a_part_that_fails_rests_longer_each_time_and_the_others_go_on() -> None
     assert runner.failures == {"failing": 4}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("samples", "until", "end"),
     [
         ({0: 200}, 3, None),  # 200 samples, four minutes

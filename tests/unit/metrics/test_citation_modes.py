@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.cases import cases
 from tests.support.command import Folder, Outcome, Row
 
 GOLD: list[Row] = [
@@ -47,7 +48,7 @@ def accuracy(outcome: Outcome) -> Any:
     return json.loads(outcome.out)["metrics"]["citation.accuracy"]["value"]
 
 
-@pytest.mark.parametrize(("span", "agrees"), EDGES)
+@cases(("span", "agrees"), EDGES)
 def test_the_edges_of_the_window(
     folder: Folder, span: tuple[int, int], agrees: tuple[bool, bool, bool]
 ) -> None:

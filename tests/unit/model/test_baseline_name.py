@@ -6,9 +6,10 @@ import pytest
 
 from ragauge.errors import RagaugeError
 from ragauge.model.baseline_name import parse_baseline_name
+from tests.support.cases import cases
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "kind", "count", "branch", "folder", "label"),
     [
         ("monday", "run", 1, None, None, "monday"),
@@ -32,7 +33,7 @@ def test_names_are_read(
         assert parse_baseline_name(name.in_folder("x")).folder == "x"
 
 
-@pytest.mark.parametrize("text", ["best-of", "best-of:", "best-of:0", "best-of:-1", "best-of:1:"])
+@cases("text", ["best-of", "best-of:", "best-of:0", "best-of:-1", "best-of:1:"])
 def test_what_looks_like_a_best_run_and_is_none_is_refused(text: str) -> None:
     with pytest.raises(RagaugeError) as caught:
         parse_baseline_name(text)

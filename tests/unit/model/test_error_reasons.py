@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ragauge.model.error_reasons import LONGEST, counted_reasons, reason_of, sorted_reasons
+from tests.support.cases import cases
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other", "reason"),
     [
         (
@@ -35,7 +34,7 @@ def test_messages_of_one_cause_are_one_reason(one: str, other: str, reason: str 
     assert reason is None or reason_of(one) == reason
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other"),
     [
         ("http://a/ask answered 503: busy", "http://a/ask answered 404: busy"),

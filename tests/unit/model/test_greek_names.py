@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ragauge.model.greek_names import DELTA_S, LAMBDA, damaged, lambda_state, spellings
+from tests.support.cases import cases
 
 SIGNS = ["→", "←", "<>", "×"]
 DELTA_IN_CP1252 = "\u00ce\u201d"
@@ -19,15 +18,15 @@ def test_the_seed_s_own_damage_is_understood() -> None:
     assert lambda_state("\u00e2\u2020\u2019") == "→"
 
 
-@pytest.mark.parametrize("codec", ["cp1252", "latin-1", "mac_roman", "cp437", "cp850"])
-@pytest.mark.parametrize("sign", SIGNS)
+@cases("codec", ["cp1252", "latin-1", "mac_roman", "cp437", "cp850"])
+@cases("sign", SIGNS)
 def test_every_sign_survives_every_codec(sign: str, codec: str) -> None:
     """A byte without a meaning is replaced, as most readers do."""
     assert lambda_state(sign.encode().decode(codec, "replace")) == sign
     assert lambda_state(sign.encode().decode(codec, "ignore")) == sign
 
 
-@pytest.mark.parametrize("codec", ["cp1252", "latin-1", "mac_roman", "cp437", "cp850"])
+@cases("codec", ["cp1252", "latin-1", "mac_roman", "cp437", "cp850"])
 def test_every_name_survives_every_codec(codec: str) -> None:
     """Delta, the increment sign and lambda alike."""
     for name in ("\u0394S", "\u0394S_list", "\u0394S_overall", "\u2206S", "\u2206S_q_ctx"):
@@ -73,13 +72,13 @@ def test_spellings_keep_the_order_of_names() -> None:
     assert not set(DELTA_S) & set(LAMBDA)
 
 
-@pytest.mark.parametrize("name", ["delta_s", "deltaS", "DeltaS", "dS", "delta_s_qr"])
+@cases("name", ["delta_s", "deltaS", "DeltaS", "dS", "delta_s_qr"])
 def test_ascii_names_of_delta_s(name: str) -> None:
     """They stand as they are."""
     assert name in DELTA_S
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "state"),
     [
         ("->", "→"),
@@ -108,7 +107,7 @@ def test_signs_and_words_of_a_state(value: str, state: str) -> None:
     assert lambda_state(value) == state
 
 
-@pytest.mark.parametrize("value", ["", " ", "→→", "-->", "convergence", "0.3", "stable", "λ"])
+@cases("value", ["", " ", "→→", "-->", "convergence", "0.3", "stable", "λ"])
 def test_anything_else_is_no_state(value: str) -> None:
     """A word that is not known is not guessed at."""
     assert lambda_state(value) is None

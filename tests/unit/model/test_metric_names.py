@@ -13,6 +13,7 @@ from ragauge import registry
 from ragauge.gates import parse
 from ragauge.model.metric_names import FORMER_IDS, METRIC_LABELS, current_id, metric_label
 from ragauge.model.scores_document import from_document
+from tests.support.cases import cases
 from tests.support.command import Folder, Row
 
 GOLD: list[Row] = [
@@ -29,7 +30,7 @@ TRACES: list[Row] = [
 ]
 OLD = "stability.lambda_<>"
 NEW = "stability.lambda_recursive"
-old_ids = pytest.mark.parametrize(("old", "new"), list(FORMER_IDS.items()))
+old_ids = cases(("old", "new"), list(FORMER_IDS.items()))
 
 
 def aged(text: str) -> str:
@@ -79,7 +80,7 @@ def test_old_ids_select_metrics(old: str, new: str) -> None:
 
 
 @old_ids
-@pytest.mark.parametrize("profile_name", list(registry.profiles()))
+@cases("profile_name", list(registry.profiles()))
 def test_gates_are_read_by_old_ids(old: str, new: str, profile_name: str) -> None:
     """On a command line, in a table of `ragauge.toml` or a gates file, and as its `metric`."""
     profile = registry.profile(profile_name)
@@ -233,7 +234,7 @@ def test_what_a_gate_is_on_is_shown_beside_the_label() -> None:
     ]
 
 
-@pytest.mark.parametrize("format_name", ["table", "md", "comment", "summary", "html"])
+@cases("format_name", ["table", "md", "comment", "summary", "html"])
 def test_reports_show_labels(folder: Folder, format_name: str) -> None:
     folder.write("gold.jsonl", GOLD)
     folder.write("trace.jsonl", TRACES)
@@ -244,7 +245,7 @@ def test_reports_show_labels(folder: Folder, format_name: str) -> None:
         assert label in done.out
 
 
-@pytest.mark.parametrize(
+@cases(
     ("profile", "gates", "short", "full"),
     [
         ("ship", "precision=0.1", "precision", "answer.grounded_precision"),
@@ -270,7 +271,7 @@ def test_a_short_name_that_surprises_is_noted_once(
     assert silent.exit_code == noted.exit_code
 
 
-@pytest.mark.parametrize("profile", list(registry.profiles()))
+@cases("profile", list(registry.profiles()))
 def test_deprecated_short_names_are_short_names(profile: str) -> None:
     found = registry.profile(profile)
     assert set(found.deprecated) <= set(found.aliases)

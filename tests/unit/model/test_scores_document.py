@@ -16,6 +16,7 @@ from ragauge.model.gold import GoldItem
 from ragauge.model.scores import SCHEMA, Scores
 from ragauge.model.scores_document import from_document, json_text, rounded, to_document
 from ragauge.model.trace import Hit, Trace
+from tests.support.cases import cases
 from tests.support.command import GOLD, TRACES, Folder, lines_of
 
 WRONG = {"qid": "A3", "retrieved_ids": ["p9"], "answer_json": {"claim": "No.", "citations": ["p9"]}}
@@ -33,7 +34,7 @@ def document_of(scores: Scores, *, full: bool = False) -> dict[str, Any]:
     return to_document(scores, gate(scores, "precision=0.8"), full=full)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "expected"),
     [(2 / 3, 0.6667), (1.0, 1.0), (-0.0, 0.0), (-0.00001, 0.0), (0.00005, 0.0001), (None, None)],
 )
@@ -71,8 +72,8 @@ def test_the_full_document_has_every_question(scores: Scores) -> None:
     assert questions[2]["trace"] == f"{scores.trace_name}:3"
 
 
-@pytest.mark.parametrize("profile", ["all", "ship", "smoke"])
-@pytest.mark.parametrize("full", [False, True])
+@cases("profile", ["all", "ship", "smoke"])
+@cases("full", [False, True])
 def test_every_profile_gives_a_document_that_can_be_encoded(
     tmp_path: Path, profile: str, full: bool
 ) -> None:
@@ -112,8 +113,8 @@ def test_a_saved_value_is_judged_as_it_was_before_rounding(
     assert gate(saved, demand).status == status
 
 
-@pytest.mark.parametrize("profile", ["ship", "smoke", "all"])
-@pytest.mark.parametrize("gates", ["precision=0.4", "precision=0.9", "under=0,over=0"])
+@cases("profile", ["ship", "smoke", "all"])
+@cases("gates", ["precision=0.4", "precision=0.9", "under=0,over=0"])
 def test_a_saved_document_gets_the_same_verdict(
     tmp_path: Path, folder: Folder, profile: str, gates: str
 ) -> None:
@@ -153,7 +154,7 @@ def refused(data: bytes) -> RagaugeError:
     return caught.value
 
 
-@pytest.mark.parametrize(
+@cases(
     "data",
     [
         b"",

@@ -15,6 +15,7 @@ from ragauge.formats import load
 from ragauge.gates import judge
 from ragauge.model.profile import JoinRules
 from ragauge.model.scores import MetricResult, Scores
+from tests.support.cases import cases
 from tests.support.command import Folder, Outcome, Row
 
 SEVEN = (
@@ -299,7 +300,7 @@ def test_nothing_to_measure_is_null_with_the_reason(folder: Folder) -> None:
 # --- labels ---
 
 
-@pytest.mark.parametrize(
+@cases(
     ("expected", "row", "label"),
     [
         ({"must_contain": ["yes"]}, result("q", "d/c", said=answer("yes", "x")), "OK"),
@@ -353,7 +354,7 @@ def scored(folder: Folder, *options: str) -> Outcome:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "metric", "value"),
     [
         ("hit@1", "retrieval.hit@1", 0.0),
@@ -392,7 +393,7 @@ def test_a_short_name_with_k_is_every_cut_off(folder: Folder) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["recall@x_doc", "recall@0_doc", "recall@5", "hit@", "hit@5_doc"])
+@cases("name", ["recall@x_doc", "recall@0_doc", "recall@5", "hit@", "hit@5_doc"])
 def test_other_names_are_unknown(folder: Folder, name: str) -> None:
     """Neither a chunk-level recall nor a cut-off that is none."""
     for options in (("--metrics", name), ("--gates", f"{name}=0.5")):

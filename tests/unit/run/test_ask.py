@@ -20,6 +20,7 @@ from ragauge.model.trace import Hit, Timing, Trace
 from ragauge.run import ask as runner
 from ragauge.run.ask import BatchCounts, Limits, Progress, RateLimit, Runner, backoff
 from ragauge.run.slots import GoldSlots
+from tests.support.cases import cases
 
 READER = RowReader(registry.dialect("native"), own=True)
 FAST = Limits(concurrency=4, timeout=5.0, retries=0, timing=False)
@@ -102,7 +103,7 @@ def test_what_was_asked_is_in_the_trace_whatever_the_row_says() -> None:
     assert (found[0].question, found[0].seed, found[0].line) == ("What is 0?", 4, 1)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("answered", "hits"),
     [
         ({"topk": [{"id": "a", "score": 0.5}]}, (Hit("a", score=0.5),)),
@@ -121,7 +122,7 @@ def test_rows_of_any_dialect_lists_of_hits_and_traces_are_answers(
     assert (found[0].hits, found[0].error) == (hits, None)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("answered", "reason"),
     [
         (None, "an answer is an object or a list of hits, got nothing"),
@@ -140,7 +141,7 @@ def test_wrong_shapes_are_recorded_errors(answered: Any, reason: str) -> None:
     assert progress.errors == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     ("error", "reason"),
     [
         (TargetError("it is closed"), "it is closed"),

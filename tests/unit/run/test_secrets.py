@@ -5,13 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from ragauge.files.redaction import REDACTED
 from ragauge.run.secrets import configured_secrets, shown_options
+from tests.support.cases import cases
 
 
-@pytest.mark.parametrize(
+@cases(
     ("address", "options", "secret"),
     [
         ("http://me:pass-word@h/x", {}, "pass-word"),
@@ -33,7 +32,7 @@ def test_what_is_configured_is_hidden(address: str, options: dict[str, Any], sec
     assert configured_secrets(address, options).hide(f"<{secret}>") == f"<{REDACTED}>"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("address", "options"),
     [
         ("http://h/x?k=abcd1234", {}),

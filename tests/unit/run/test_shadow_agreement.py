@@ -20,6 +20,7 @@ from ragauge.run.shadow_agreement import (
     slot_content,
 )
 from ragauge.spans import Span
+from tests.support.cases import cases
 
 
 def spot(name: str, start: int | None = None, end: int = 0, doc: str = "d") -> ItemLocation:
@@ -143,7 +144,7 @@ def test_by_place_an_id_that_means_other_text_is_another() -> None:
     assert renamed(one, other, "id") == ["a"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("first", "second", "pairs"),
     [
         ([(0, 100)], [(50, 150)], [(0, 0)]),  # half of either

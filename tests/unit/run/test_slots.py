@@ -16,6 +16,7 @@ from ragauge.run.slots import (
     with_later_turns,
     with_turns_before,
 )
+from tests.support.cases import cases
 
 
 def item(qid: str, turn: int | None = None, *paraphrases: str, **more: object) -> GoldItem:
@@ -84,7 +85,7 @@ ITEMS = [
 ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("filters", "limit", "qids"),
     [
         ([], None, ["alpha", "beta", "gamma"]),
@@ -109,7 +110,7 @@ TALKS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     ("filters", "limit", "asked_for"),
     [
         (["tag=x"], None, ["D2", "C1", "A", "C3", "D1", "C2"]),
@@ -136,7 +137,7 @@ def test_what_follows_a_turn_is_the_rest_of_its_sequence() -> None:
     assert list(with_later_turns(slots, set())) == []
 
 
-@pytest.mark.parametrize("text", ["color=red", "type", "qid~(", "=x", "~"])
+@cases("text", ["color=red", "type", "qid~(", "=x", "~"])
 def test_filters_that_cannot_be_read_are_refused(text: str) -> None:
     with pytest.raises(RagaugeError) as caught:
         choose_items(ITEMS, [text], None)

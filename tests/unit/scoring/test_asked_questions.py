@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ragauge.scoring.tasks.asked_questions import AskedQuestions, QuestionTally, folded_question
+from tests.support.cases import cases
 
 GOLD = [
     ("How long is the warranty?", "What is the guarantee period?"),
@@ -30,7 +29,7 @@ def kind(item: int, asked: str | None) -> str:
     return "foreign" if tally.foreign else "reworded" if tally.reworded else "same"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("item", "asked", "expected"),
     [
         (0, "How long is the warranty?", "same"),
@@ -85,6 +84,6 @@ def test_without_questions_nothing_is_compared() -> None:
     assert questions.take() == QuestionTally()
 
 
-@pytest.mark.parametrize("text", ["", "  ", "?!", "ǰ̌", "\u0345", "İ", "a\u0301\u0301"])
+@cases("text", ["", "  ", "?!", "ǰ̌", "\u0345", "İ", "a\u0301\u0301"])
 def test_folding_twice_changes_nothing(text: str) -> None:
     assert folded_question(folded_question(text)) == folded_question(text)

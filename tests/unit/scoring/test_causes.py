@@ -11,6 +11,7 @@ from ragauge.model.gold import GoldItem
 from ragauge.model.labels import CAUSES, LABELS, SEARCH_CAUSES
 from ragauge.model.trace import Answer, Hit, Trace
 from ragauge.store import runs as run_store
+from tests.support.cases import cases
 from tests.support.command import Folder, Row
 from tests.support.stored_runs import URL, put
 
@@ -79,9 +80,7 @@ def outcome(folder: Folder, gold: Row, trace: Row, profile: str) -> tuple[str, s
     return found[0].label, found[0].cause
 
 
-@pytest.mark.parametrize(
-    ("hits", "said", "label", "cause"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
-)
+@cases(("hits", "said", "label", "cause"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
 def test_the_cause_is_the_first_step_that_failed(
     folder: Folder, hits: list[str], said: Row | None, label: str, cause: str | None
 ) -> None:
@@ -113,7 +112,7 @@ PLACED: Row = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     ("citation", "label", "cause"),
     [
         ({"id": E, "offsets": [100, 200]}, "OK", None),
@@ -137,7 +136,7 @@ def test_offsets_are_wrong_where_the_right_place_is_cited_by_others(
     assert outcome(folder, PLACED, trace, "canary") == (label, cause)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("gold", "hits", "cause"),
     [
         ({"anchor_section": "S.4.2"}, [*FILL[:5], INSIDE], "ranked-too-low"),

@@ -14,6 +14,7 @@ from ragauge.model.scores import MetricResult
 from ragauge.scoring.section_index import SectionIndex
 from ragauge.spans import Span
 from tests.conformance.runs import write
+from tests.support.cases import cases
 from tests.support.corpora import made
 
 Row = dict[str, Any]
@@ -44,8 +45,8 @@ WRONG, RIGHT = (
 )
 
 
-@pytest.mark.parametrize("cited", [(WRONG, RIGHT), (RIGHT, WRONG)])
-@pytest.mark.parametrize(
+@cases("cited", [(WRONG, RIGHT), (RIGHT, WRONG)])
+@cases(
     ("metric", "value"),
     [
         ("citation.accuracy", 1.0),
@@ -87,7 +88,7 @@ UNIONS = [
 ]
 
 
-@pytest.mark.parametrize(("spans", "agrees"), UNIONS)
+@cases(("spans", "agrees"), UNIONS)
 def test_the_union_of_source_spans_is_what_is_cited(
     tmp_path: Path, spans: list[list[int]], agrees: tuple[int, int, int]
 ) -> None:
@@ -120,7 +121,7 @@ PAGES = {
 ANCHORED = [{"qid": "q", "answerable": True, "anchor_section": "guide.md#S.1.1"}]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("doc", "span", "value"),
     [
         ("guide.md", [37, 60], 1.0),

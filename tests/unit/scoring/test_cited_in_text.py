@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import ragauge
+from tests.support.cases import cases
 
 GOLD = [
     {"qid": f"q{i}", "question": "?", "answerable": True, "relevant": [f"d#{i}"]} for i in range(4)
@@ -26,7 +27,7 @@ def rows(*answers: str, **more: Any) -> list[dict[str, Any]]:
 ANSWERS = ("So it is [2].", "So [1, 2].", "So 【2†source】.", "So, and no more.")
 
 
-@pytest.mark.parametrize("kind", ["ids", "texts", "places", "nested"])
+@cases("kind", ["ids", "texts", "places", "nested"])
 def test_numbers_in_the_text_cite_hits(kind: str) -> None:
     traces = rows(*ANSWERS)
     for row in traces:
@@ -57,8 +58,8 @@ def test_brackets_that_name_no_hit_are_no_citation() -> None:
     assert any("no answer cites anything" in text for text in scores.warnings)
 
 
-@pytest.mark.parametrize("profile", ["ship", "smoke"])
-@pytest.mark.parametrize("dialect", ["auto", "native"])
+@cases("profile", ["ship", "smoke"])
+@cases("dialect", ["auto", "native"])
 def test_a_profile_of_a_source_reads_lists_alone(profile: str, dialect: str) -> None:
     traces = rows(*ANSWERS)
     scores = ragauge.score(GOLD, traces, profile=profile, dialect=dialect)

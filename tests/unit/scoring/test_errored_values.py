@@ -8,6 +8,7 @@ import pytest
 import ragauge
 from ragauge.gates.judge import gate
 from ragauge.model.scores_document import from_document, to_document
+from tests.support.cases import cases
 from tests.support.command import Row
 
 N = 10
@@ -47,7 +48,7 @@ def test_nothing_is_kept_of_a_run_without_errors() -> None:
     assert all(result.errored is None for result in scores.metrics.values())
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metric", "worst", "best"),
     [
         # q0 and q8 fail: of 8 with evidence one, of 2 to be refused one.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.model.gold import Anchor
 from ragauge.scoring.highlights import highlights, quoted
 from ragauge.spans import Span, in_words
+from tests.support.cases import cases
 
 
 def lying(*spans: Span, quote: str | None = None) -> Anchor:
@@ -19,7 +19,7 @@ def lit(text: str, found: tuple[tuple[int, int], ...]) -> list[str]:
     return [text[start:end] for start, end in found]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("gold", "expected"),
     [
         ((100, 104), ["0123"]),
@@ -75,7 +75,7 @@ def test_other_units() -> None:
     assert highlights(text, [Span(1, 2, "page")], [lying(Span(1, 2, "page"))]) == ()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "quote", "expected"),
     [
         ("It rejects null keys.", "rejects null", ["rejects null"]),
@@ -121,7 +121,7 @@ def test_what_is_lit_is_what_has_a_byte_inside(text: str, start: int, size: int,
         offset = end
 
 
-@pytest.mark.parametrize(
+@cases(
     ("spans", "words"),
     [
         ([Span(120, 240)], "bytes 120-240"),

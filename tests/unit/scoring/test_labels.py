@@ -6,6 +6,7 @@ import pytest
 
 from ragauge import load_gold, load_traces, registry, score
 from ragauge.model.labels import GOOD, LABELS, MEANINGS
+from tests.support.cases import cases
 from tests.support.command import Folder, Row
 
 SAYS: list[Row] = [
@@ -50,7 +51,7 @@ def labels(folder: Folder, traces: list[Row], profile: str) -> dict[str, str]:
     return {each.qid: each.label for each in found.questions}
 
 
-@pytest.mark.parametrize(("qid", "rest", "ship", "every"), CASES)
+@cases(("qid", "rest", "ship", "every"), CASES)
 def test_the_label_says_what_came_of_a_trace(
     folder: Folder, qid: str, rest: Row, ship: str, every: str
 ) -> None:

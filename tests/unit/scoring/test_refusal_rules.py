@@ -17,6 +17,7 @@ from ragauge.model.trace import Answer, Trace, TraceSet
 from ragauge.scoring import inputs
 from ragauge.scoring.engines import choose
 from ragauge.scoring.refusals import VERSION
+from tests.support.cases import cases
 from tests.support.command import Folder
 
 Row = dict[str, Any]
@@ -44,7 +45,7 @@ def rules_of(folder: Folder, *answers: Row, **settings: Any) -> dict[str, int]:
     return scored(folder, gold(len(traces)), traces, **settings).refusal_rules
 
 
-@pytest.mark.parametrize(
+@cases(
     ("answer", "rules"),
     [
         (said("Not in context "), {"token": 1}),

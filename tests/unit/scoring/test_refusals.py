@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from ragauge.model.options import RefusalLanguage
 from ragauge.scoring.refusals import NaturalRefusals, declines_as_a_whole, language_patterns
+from tests.support.cases import cases
 
 LABELLED = Path(__file__).parent / "refusals"
 LANGUAGES: tuple[RefusalLanguage, ...] = ("en", "de", "fr", "es")
@@ -21,7 +20,7 @@ def labelled(language: str) -> list[tuple[bool, str]]:
     return [(line[0] == "+", line[2:].replace("\\n", "\n")) for line in lines if line[0] in "+-"]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@cases("language", LANGUAGES)
 def test_labelled_answers(language: RefusalLanguage) -> None:
     """Precision and recall on the answers that were written for the patterns."""
     answers = labelled(language)
@@ -34,7 +33,7 @@ def test_labelled_answers(language: RefusalLanguage) -> None:
     assert right / sum(labels) >= 0.97, "recall"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@cases("language", LANGUAGES)
 def test_looking_at_the_beginnings_of_words_alone_loses_nothing(language: RefusalLanguage) -> None:
     """`at_words` finds what its alternatives find at any letter, in the same place."""
     (patterns,) = language_patterns((language,))
@@ -48,7 +47,7 @@ def test_looking_at_the_beginnings_of_words_alone_loses_nothing(language: Refusa
             assert spans[0] == spans[1], text
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@cases("language", LANGUAGES)
 def test_stems_exclude_no_refusal(language: RefusalLanguage) -> None:
     """The quick look for stems, over many texts at once, gives what the patterns alone give."""
     texts = [text.strip().lower() for _, text in labelled(language)]
@@ -59,7 +58,7 @@ def test_stems_exclude_no_refusal(language: RefusalLanguage) -> None:
     assert one_by_one == expected
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@cases("language", LANGUAGES)
 def test_other_languages_decline_little_in_english(language: RefusalLanguage) -> None:
     """A further language makes refusals of no English answer that is none."""
     answers = [text.strip().lower() for label, text in labelled("en") if not label]
@@ -73,7 +72,7 @@ def test_no_language_finds_nothing() -> None:
     assert NaturalRefusals(["en"]).find([]) == b""
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "i don't know.",
@@ -90,7 +89,7 @@ def test_markup_does_not_matter(text: str) -> None:
     assert NaturalRefusals(["en"]).declines(text)
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "i don't know why, but the limit is 5.",

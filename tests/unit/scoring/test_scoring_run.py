@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from ragauge.gates.judge import gate
 from ragauge.model.scores_document import from_document, json_text, to_document
 from ragauge.scoring.score import score
+from tests.support.cases import cases
 
 Row = dict[str, Any]
 GOLD: list[Row] = [
@@ -27,8 +26,8 @@ def failing(number: int, message: str) -> Row:
     return {"qid": f"Q{number}", "hits": [], "error": message}
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("profile", ["all", "ship", "kb"])
+@cases("workers", [0, 2])
+@cases("profile", ["all", "ship", "kb"])
 def test_reasons_add_up_to_the_traces_with_an_error(
     tmp_path: Path, workers: int, profile: str
 ) -> None:

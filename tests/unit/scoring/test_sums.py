@@ -13,11 +13,12 @@ from ragauge.model.options import Options
 from ragauge.model.trace import Hit, Timing, Trace
 from ragauge.scoring import score, summary
 from ragauge.scoring.sums import count_into
+from tests.support.cases import cases
 from tests.support.command import GOLD, TRACES
 
 
-@pytest.mark.parametrize("cells", [1, 5, 1_000, 100_000])
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@cases("cells", [1, 5, 1_000, 100_000])
+@cases("kind", [np.int32, np.int64])
 def test_cells_are_counted_whether_few_or_many_are_named(
     cells: int, kind: type[np.int32 | np.int64]
 ) -> None:

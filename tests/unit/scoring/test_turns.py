@@ -14,6 +14,7 @@ from ragauge.files import ranges
 from ragauge.model.scores_document import load_scores
 from ragauge.scoring import inputs, score
 from ragauge.scoring.engines import choose
+from tests.support.cases import cases
 from tests.support.command import Folder, Row, lines_of
 
 ONLY = (
@@ -109,7 +110,7 @@ def test_the_last_trace_of_a_turn_is_scored(folder: Folder) -> None:
     assert (document["duplicates"], of_turns(document, "retrieval.recall@5")) == (1, [1.0, 1.0])
 
 
-@pytest.mark.parametrize("turn", ["one", 1.5, True, [1]])
+@cases("turn", ["one", 1.5, True, [1]])
 def test_a_turn_is_a_whole_number(folder: Folder, turn: object) -> None:
     """In gold and in traces."""
     bad_gold = folder.score([row(1)], *ONLY, gold=[{**gold_of(1)[0], "turn": turn}])
@@ -121,7 +122,7 @@ def test_a_turn_is_a_whole_number(folder: Folder, turn: object) -> None:
 # --- earlier turns are in context ---
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rows", "expected"),
     [
         # Turn 2 cites what turn 1 retrieved.
@@ -205,8 +206,8 @@ MANY = [
 MANY_GOLD = [item for talk in range(3) for item in gold_of(*range(8), qid=f"t{talk}")]
 
 
-@pytest.mark.parametrize("range_bytes", [1, 150, 400, 1_000_000])
-@pytest.mark.parametrize("packed", [False, True])
+@cases("range_bytes", [1, 150, 400, 1_000_000])
+@cases("packed", [False, True])
 def test_ranges_and_packing_do_not_matter(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, range_bytes: int, packed: bool
 ) -> None:

@@ -16,6 +16,7 @@ from ragauge.model.trace import Usage
 from ragauge.scoring import inputs
 from ragauge.scoring.engines import choose
 from tests.conformance.runs import write
+from tests.support.cases import cases
 from tests.support.command import Folder
 
 Row = dict[str, Any]
@@ -27,7 +28,7 @@ def scored(folder: Path, traces: list[Row], *, questions: int = 10, **options: A
     return score(*files, profile="all", metrics=["cost.*"], **options)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("row", "usage"),
     [
         ({"tokens": 12, "cost": 0.5}, Usage(tokens=12, cost=0.5)),
@@ -48,7 +49,7 @@ def test_what_apis_give_is_read(tmp_path: Path, row: Row, usage: Usage | None) -
     assert load_traces(traces).traces[0].usage == usage
 
 
-@pytest.mark.parametrize(
+@cases(
     "row",
     [{"tokens": -1}, {"tokens": "12"}, {"cost": 1e7}, {"cost": True}, {"tokens": 1, "usage": 2}],
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import changelog
+from tests.support.cases import cases
 
 START = "# Changelog\n\n## Unreleased\n\nSee changes/.\n\n<!-- releases -->\n"
 RELEASE = ("--version", "0.2.0", "--date", "2026-11-15")
@@ -68,7 +69,7 @@ def test_long_sentences_are_wrapped_under_their_bullet(tmp_path: Path) -> None:
     assert max(map(len, bullets)) <= changelog.LINE_WIDTH
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "text", "said"),
     [
         ("no-kind.md", "A sentence.\n", "SLUG.KIND.md"),

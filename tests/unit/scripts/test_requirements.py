@@ -15,13 +15,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import requirements
+from tests.support.cases import cases
 
 ROOT = Path(__file__).resolve().parents[3]
 ENTRY = re.compile(
     r"(?P<name>[a-z0-9-]+)==(?P<version>\S+)(?: ; (?P<marker>.+?))?"
     r"(?P<hashes>(?: \\\n    --hash=sha256:[0-9a-f]{64})+)\n"
 )
-each_environment = pytest.mark.parametrize("name", requirements.ENVIRONMENTS)
+each_environment = cases("name", requirements.ENVIRONMENTS)
 
 
 def entries(name: str) -> dict[str, re.Match[str]]:
@@ -70,7 +71,7 @@ def test_make_installs_nothing_without_a_hash() -> None:
     assert re.search(r"^PACKAGE := \$\(PIP\) --no-deps --no-build-isolation ", makefile, re.M)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("filename", "usable"),
     [
         ("click-8.5.1-py3-none-any.whl", True),

@@ -20,11 +20,12 @@ from ragauge.stats.error_rates import (
     unchanged_passes_from,
 )
 from ragauge.stats.intervals import delta_interval, group_sums, score_interval
+from tests.support.cases import cases
 
 POLICIES: tuple[Policy, ...] = ("point", "confident-pass", "confident-fail")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("threshold", "n"),
     [(0.95, 73), (0.9, 35), (0.8, 16), (0.5, 4), (0.99, 381), (1.0, None), (0.0, 1)],
 )
@@ -37,9 +38,7 @@ def test_a_perfect_score_passes_from_some_n_on(threshold: float, n: int | None) 
             assert (lower >= threshold) is passes
 
 
-@pytest.mark.parametrize(
-    ("most", "n"), [(0.02, 137), (0.05, 54), (0.01, 276), (0.0, None), (-0.1, None)]
-)
+@cases(("most", "n"), [(0.02, 137), (0.05, 54), (0.01, 276), (0.0, None), (-0.1, None)])
 def test_no_change_passes_from_some_n_on(most: float, n: int | None) -> None:
     """z √2 / (n + 2) <= D; at 0.02: 2.7718 / 0.02 - 2 = 136.6."""
     assert unchanged_passes_from(most) == n
@@ -49,19 +48,15 @@ def test_no_change_passes_from_some_n_on(most: float, n: int | None) -> None:
             assert (upper <= most) is passes
 
 
-@pytest.mark.parametrize(
-    "values", [[1.0] * 30, [1.0] * 190 + [0.0] * 10, [0.4] * 20, [1, 0.5, 1 / 3, 0, 1]]
-)
+@cases("values", [[1.0] * 30, [1.0] * 190 + [0.0] * 10, [0.4] * 20, [1, 0.5, 1 / 3, 0, 1]])
 def test_an_interval_tells_how_many_questions_it_is_worth(values: list[float]) -> None:
     sums = group_sums(np.array(values, np.float64))
     lower, upper = score_interval(sums)
     assert questions_worth(sums.mean, lower, upper) == pytest.approx(sums.effective_n, rel=1e-6)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize(
-    ("n", "true", "threshold"), [(12, 0.9, 0.8), (30, 0.7, 0.75), (50, 0.95, 0.9)]
-)
+@cases("policy", POLICIES)
+@cases(("n", "true", "threshold"), [(12, 0.9, 0.8), (30, 0.7, 0.75), (50, 0.95, 0.9)])
 def test_chances_of_a_rate_are_those_of_all_its_outcomes(
     policy: Policy, n: int, true: float, threshold: float
 ) -> None:
@@ -96,7 +91,7 @@ TABLE = {
 }
 
 
-@pytest.mark.parametrize("unstable", TABLE)
+@cases("unstable", TABLE)
 def test_chances_of_a_drop_are_those_that_were_simulated(unstable: float) -> None:
     noise = DropNoise(200, 1.0, unstable / 2)
     *expected, by_point = TABLE[unstable]
@@ -107,8 +102,8 @@ def test_chances_of_a_drop_are_those_that_were_simulated(unstable: float) -> Non
     assert drop_chances(noise, 0.0, 0.02, "point").fails == pytest.approx(by_point, abs=0.012)
 
 
-@pytest.mark.parametrize("most", [0.0, 0.01, 0.02])
-@pytest.mark.parametrize("unstable", [0.0, 0.05, 0.15, 0.25])
+@cases("most", [0.0, 0.01, 0.02])
+@cases("unstable", [0.0, 0.05, 0.15, 0.25])
 def test_confident_fail_rarely_fails_what_did_not_change(unstable: float, most: float) -> None:
     """At most 5 % of A/A comparisons at n = 200, simulated with the interval that decides."""
     draw = np.random.default_rng(16)
@@ -138,7 +133,7 @@ def test_the_normal_curve_goes_on_where_counting_ends(policy: Policy) -> None:
     assert other.passes == pytest.approx(one.passes, abs=0.02)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("against_one", "against_best"),
     # docs/explanation/drift-and-noise.md: max_drop 0.02, point, the newest and the best of ten.
     [(0.105, 0.403), (0.288, 0.746), (0.02, 0.111), (0.189, 0.574), (0.034, 0.169)],
@@ -149,7 +144,7 @@ def test_the_best_of_ten_runs_lets_gates_fail_as_often_as_was_simulated(
     assert chance_against_best(against_one, 10) == pytest.approx(against_best, abs=0.03)
 
 
-@pytest.mark.parametrize("chance", [0.0, 1e-17, 1e-9, 0.01, 0.5, 0.999, 1 - 1e-16, 1.0])
+@cases("chance", [0.0, 1e-17, 1e-9, 0.01, 0.5, 0.999, 1 - 1e-16, 1.0])
 def test_the_best_of_runs_is_between_one_run_and_all_of_them(chance: float) -> None:
     assert chance_against_best(chance, 1) == chance
     for runs in (2, 10, 9999):

@@ -26,6 +26,7 @@ from ragauge.stats.intervals import (
     score_interval,
     unbounded_interval,
 )
+from tests.support.cases import cases
 
 DIGITS = 5e-7
 THIRD, SIXTH = 1 / 3, 1 / 6
@@ -51,7 +52,7 @@ def close(one: Interval | None, other: Interval) -> bool:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("successes", "n", "expected"),
     [
         (5, 5, (0.565518, 1)),
@@ -71,7 +72,7 @@ def test_rates(successes: int, n: int, expected: tuple[float, float]) -> None:
     assert close(score_interval(rate(n - successes, n)), (1 - high, 1 - low))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("values", "worth", "expected"),
     [
         ([1] * 5, 5, (0.565518, 1)),
@@ -90,7 +91,7 @@ def test_means(values: list[float], worth: float, expected: tuple[float, float])
     assert close(score_interval(sums), expected)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("groups", "equal", "learned", "worth", "expected"),
     [
         (["1111"] * 3, 3, 3, 3, (0.438503, 1)),
@@ -114,7 +115,7 @@ def test_conversations(
     assert close(score_interval(sums), expected)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("n", "median", "p90", "p95"),
     [
         (5, (None, None), (3, None), (4, None)),
@@ -166,7 +167,7 @@ def test_quantiles_of_two_runs() -> None:
     assert quantile_delta_interval(10, 12, (7, None), (9, 15)) is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("n", "moved", "expected"),
     [
         (5, [], (-0.395973, 0.395973)),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from itertools import combinations, permutations
 
-import pytest
-
 from ragauge.stats.kendall import tau_of_lists
+from tests.support.cases import cases
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other", "top", "expected"),
     [
         (["a", "b", "c"], ["a", "b", "c"], 10, 1.0),

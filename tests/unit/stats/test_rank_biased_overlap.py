@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.stats.rank_biased_overlap import rank_biased_overlap
+from tests.support.cases import cases
 
 # The last four agree with the package `rbo` 0.1.3 (rbo_ext, p = 0.9).
 VECTORS = [
@@ -27,7 +28,7 @@ VECTORS = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other", "value"), VECTORS)
+@cases(("one", "other", "value"), VECTORS)
 def test_the_overlap_of_two_lists(one: str, other: str, value: float) -> None:
     assert rank_biased_overlap(one, other) == pytest.approx(value, abs=1e-12)
 

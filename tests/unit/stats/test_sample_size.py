@@ -7,12 +7,13 @@ import pytest
 
 from ragauge.stats.intervals import group_sums
 from ragauge.stats.sample_size import Size, detectable_change, detectable_drop
+from tests.support.cases import cases
 
 DIGITS = 5e-7
 THIRD = 1 / 3
 
 
-@pytest.mark.parametrize(
+@cases(
     ("values", "expected"),
     [
         ([1] * 5, 0.676130),
@@ -39,7 +40,7 @@ def test_nothing_lies_below_an_interval_that_reaches_0() -> None:
     assert detectable_change(group_sums(np.zeros(5)), higher_is_better=True) is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("n", "moved", "plain", "beyond_2_points"),
     [
         (30, [], 0.212901, 0.249857),

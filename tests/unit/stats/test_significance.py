@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragauge.stats.significance import _EXACT_UP_TO, holm, mcnemar
+from tests.support.cases import cases
 
 probabilities = st.floats(0, 1)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wins", "losses", "expected"),
     [
         (0, 0, 1.0),  # nothing differs
@@ -107,7 +108,7 @@ def test_sides_are_alike_and_distance_tells(wins: int, losses: int) -> None:
     assert mcnemar(more + 1, few) <= p
 
 
-@pytest.mark.parametrize(
+@cases(
     ("ps", "expected"),
     [
         ([], []),

@@ -27,6 +27,7 @@ from ragauge.model.run import (
 )
 from ragauge.store.databases import migration_steps, sqlite
 from ragauge.store.databases.queries import FACTS, TABLES
+from tests.support.cases import cases
 from tests.support.postgres import own_schema, server_url
 
 RUN = RunRecord(
@@ -629,7 +630,7 @@ def test_statements_are_cut_at_the_end_of_lines() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("url", "shown"),
     [
         ("sqlite:///runs.db", "sqlite:///runs.db"),
@@ -771,7 +772,7 @@ def store_size(store: Store, url: str) -> int:
 # SQLite alone
 
 
-@pytest.mark.parametrize(
+@cases(
     "url",
     ["sqlite:", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite://runs.db",
      "sqlite:runs.db", "sqlite:///runs.db?mode=ro", "sqlite:///a\0b"],
@@ -812,7 +813,7 @@ def test_a_missing_folder_is_not_made(tmp_path: Path) -> None:
     assert code_of(error) == "store-unavailable"
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 7])
+@cases("version", [0, 1, 2, 7])
 def test_a_database_of_another_program_is_refused(tmp_path: Path, version: int) -> None:
     url = f"sqlite:///{tmp_path}/other.db"
     sql(url, "CREATE TABLE birds (name TEXT)", f"PRAGMA user_version = {version}")
@@ -876,7 +877,7 @@ def test_a_missing_driver_is_named_with_its_extra(
     assert error.value.problems[0].hint == "pip install 'ragauge[postgres]'"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("url", "code"),
     [
         ("postgresql://u:geheim@/db?host=/nowhere", "store-unavailable"),

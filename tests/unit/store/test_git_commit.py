@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ragauge.store import git_commit
 from ragauge.store.git_commit import GitFacts, commit_hash, git_facts
+from tests.support.cases import cases
 
 ONE, OTHER = "1" * 40, "2f" * 20
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -58,7 +59,7 @@ def made(folder: Path, files: dict[str, str]) -> Path:
 # --- variables ---
 
 
-@pytest.mark.parametrize(
+@cases(
     ("environ", "expected"),
     [
         ({"RAGAUGE_COMMIT": ONE, "GITHUB_SHA": OTHER}, ONE),
@@ -159,7 +160,7 @@ def test_no_commit_yet(tmp_path: Path) -> None:
 # --- folders made by hand ---
 
 
-@pytest.mark.parametrize(
+@cases(
     ("files", "expected"),
     [
         ({".git/HEAD": ONE}, ONE),
@@ -369,7 +370,7 @@ def test_the_branch_of_a_pull_request(tmp_path: Path) -> None:
     assert git_facts(tmp_path, environ).branch == "pull/7/merge"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("environ", "branch"),
     [
         ({"RAGAUGE_BRANCH": "mine", "CI_COMMIT_BRANCH": "main"}, "mine"),

@@ -10,6 +10,7 @@ import pytest
 from ragauge.errors import RagaugeError
 from ragauge.model.run import RunRecord
 from ragauge.store.history import measured_in, timeline
+from tests.support.cases import cases
 
 
 def run(
@@ -68,7 +69,7 @@ def test_a_short_name_means_what_the_profile_of_each_run_says() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("asked", "profile", "key"),
     [
         ("hit@5", "kb", "retrieval__hit_at_5"),

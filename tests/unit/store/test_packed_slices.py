@@ -16,6 +16,7 @@ from ragauge.store.packed_slices import (
     split_slices,
     unpack_slices,
 )
+from tests.support.cases import cases
 from tests.support.effort import examples
 
 AGGREGATE = (
@@ -37,7 +38,7 @@ def test_slices_are_taken_out_and_put_back_byte_by_byte() -> None:
     assert join_slices(*split) == AGGREGATE
 
 
-@pytest.mark.parametrize("text", ["{}", '{"metrics":{}}', "[1]", "nonsense", "", '{"slices"', '"é'])
+@cases("text", ["{}", '{"metrics":{}}', "[1]", "nonsense", "", '{"slices"', '"é'])
 def test_what_has_no_slices_stays_as_it_is(text: str) -> None:
     assert split_slices(text) == (text, b"")
     assert join_slices(text, b"") == text

@@ -20,6 +20,7 @@ import pytest
 from ragauge.embed.embedders.hashing import Hashing
 from ragauge.model.target import TargetError, TargetQuestion
 from ragauge.spans import Span
+from tests.support.cases import cases
 from tests.support.corpora import FIRST, LAST, made
 from tests.support.target_calls import (
     LEXICAL,
@@ -500,7 +501,7 @@ def test_fields_of_a_database_can_be_named(tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("scheme", sorted(MODULES))
+@cases("scheme", sorted(MODULES))
 def test_a_missing_package_is_named(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (MODULES[scheme], f"{MODULES[scheme]}.runnables"):
         monkeypatch.setitem(sys.modules, name, None)

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from ragauge.targets.shared.foreign_answer import decoded_answer, known_answer
+from tests.support.cases import cases
 
 HIT = {"text": "so", "doc": "/d/a.md"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("answered", "hits"),
     [
         ({"results": [{"content": "so", "metadata": {"source": "/d/a.md"}}]}, [HIT]),
@@ -33,7 +34,7 @@ def test_hits_are_found_under_the_usual_names(answered: Any, hits: list[Any]) ->
     assert known_answer(answered)["hits"] == hits
 
 
-@pytest.mark.parametrize(
+@cases(
     "row",
     [
         {"hits": ["a", "b"], "answer": "yes"},
@@ -69,7 +70,7 @@ def events(*datas: Any) -> bytes:
     return "".join(f"data: {text}\n\n" for text in texts).encode()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("body", "kind"),
     [
         (lines({"sources": [HIT]}, {"token": "ye"}, {"token": "s"}), "application/x-ndjson"),
@@ -87,7 +88,7 @@ def test_a_stream_is_put_together(body: bytes, kind: str) -> None:
     assert row["answer"] == "yes"
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b'{"a": 1', b"plain words\nand more", b"\xff"])
+@cases("body", [b"", b"<html>", b'{"a": 1', b"plain words\nand more", b"\xff"])
 def test_what_is_neither_json_nor_a_stream_is_an_error(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         decoded_answer(body, "application/json")

@@ -14,6 +14,7 @@ import pytest
 from ragauge.model.target import Exchange, TargetError
 from ragauge.targets.openai import RULES, answer_of, messages
 from ragauge.text import REFUSAL_TOKEN
+from tests.support.cases import cases
 from tests.support.corpora import FIRST, LAST, made
 from tests.support.target_calls import RED, asked, names, opened, refusal
 
@@ -187,7 +188,7 @@ def test_the_key_is_in_the_environment_and_nowhere_else(
     assert "`NO_KEY`" in problem.message
 
 
-@pytest.mark.parametrize(
+@cases(
     ("address", "settings", "message"),
     [
         ("openai:http://h/v1", {"retriever": "bm25:x"}, "needs `model`"),
@@ -210,7 +211,7 @@ def test_an_address_that_can_never_work_is_refused(
 HITS: list[dict[str, Any]] = [{"id": "a b", "text": "One."}, {"id": "c", "text": None}]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("said", "answer"),
     [
         ("citations: [P1, P2]\nYes.", {"claim": "Yes.", "citations": ["a b", "c"]}),

@@ -12,6 +12,7 @@ from ragauge.model.target import TargetError, TargetOptions
 from ragauge.spans import Span
 from ragauge.targets.shared.address import TargetSettings, split_address
 from ragauge.targets.shared.foreign_hits import HitMaker, by_score, flat
+from tests.support.cases import cases
 from tests.support.corpora import made
 from tests.support.target_calls import NATIVE, RED
 
@@ -55,7 +56,7 @@ def test_an_unknown_setting_is_refused(address: str) -> None:
     assert raised.value.problems[0].hint == "known: a, embedder.NAME"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metadata", "spans"),
     [
         ({"start": 3, "end": 9}, (Span(3, 9),)),

@@ -9,11 +9,12 @@ import pytest
 from ragauge.errors import RagaugeError
 from ragauge.testing import MarkerSettings, Scorer
 from ragauge.trust.consent import parse_host
+from tests.support.cases import cases
 from tests.support.command import GOLD, lines_of
 from tests.support.web_servers import http, serving
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "host"),
     [
         ("Example.COM", ("example.com", None)),

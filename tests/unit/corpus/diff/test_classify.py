@@ -14,6 +14,7 @@ import pytest
 from ragauge.corpus.diff.map_file import read_map, write_map
 from ragauge.errors import RagaugeError
 from ragauge.model.migration import MigrationMap
+from tests.support.cases import cases
 from tests.support.corpus_versions import brief, corpus_of, mapped, rows_of
 
 DOCS = Path(__file__).resolve().parents[4] / "docs"
@@ -354,7 +355,7 @@ def test_a_map_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert header.startswith(b'{"schema":"ragauge.migration/1","old":{"revision":"')
 
 
-@pytest.mark.parametrize(
+@cases(
     ("edit", "said", "line"),
     [
         (lambda _: [], "it is empty", None),

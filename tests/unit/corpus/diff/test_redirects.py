@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragauge.corpus.diff.redirects import Redirected, Redirects
+from tests.support.cases import cases
 from tests.support.corpus_versions import mapped
 
 OLD = """\
@@ -123,7 +124,7 @@ def across(new: str, folder: Path, text: str = ACROSS) -> tuple[bool, float, lis
     return redirected.exact, redirected.share, there
 
 
-@pytest.mark.parametrize(
+@cases(
     "new",
     [
         f"Before all else.\n\n{TITLED}",
@@ -132,7 +133,7 @@ def across(new: str, folder: Path, text: str = ACROSS) -> tuple[bool, float, lis
         f"# Other\n\nSomething else comes first.\n\n#{TITLED}",
     ],
 )
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         ACROSS,
@@ -152,7 +153,7 @@ def test_text_over_a_heading_that_went_on_as_it_was_is_the_same_text(
         assert not across(new, tmp_path, text)[0]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("old", "new"),
     [
         ("## Settings", "## Options"),

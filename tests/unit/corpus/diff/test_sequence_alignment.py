@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ragauge.corpus.diff import sequence_alignment
 from ragauge.corpus.diff.sequence_alignment import Match, align, drop_islands, slide_gaps
+from tests.support.cases import cases
 
 SEQUENCE = st.text("abcd", max_size=24)
 
@@ -35,7 +36,7 @@ def check(one: str, other: str, matches: list[Match]) -> None:
         i, j = left + length, low + length
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other", "found"),
     [
         ("", "abc", []),
@@ -115,7 +116,7 @@ def test_what_hung_on_a_dropped_match_goes_with_it() -> None:
     assert drop_islands(matches, held, held) == matches
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other", "matches", "expected"),
     [
         # `b.` is gone; a paragraph begins at each letter, so the stop before it stays

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ragauge.corpus.diff.classify import unchanged_runs
 from ragauge.model.migration import Run
+from tests.support.cases import cases
 
 OLD = b"one\n\ntwo\n\nthree\n"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("new", "runs", "found"),
     [
         # `one` and `two` stand 2 bytes later, with the two line ends between them and behind

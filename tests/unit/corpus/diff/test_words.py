@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ragauge.corpus.diff.words import (
     KeptText,
     OwnedText,
@@ -12,6 +10,7 @@ from ragauge.corpus.diff.words import (
     sizes_by_owner,
     split_words,
 )
+from tests.support.cases import cases
 
 
 def words(*texts: str) -> Words:
@@ -32,7 +31,7 @@ def kept(old: str, new: str) -> KeptText | None:
     return parts[0] if parts else None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "expected"),
     [
         ("The port, 8080.", ["The", "port", ",", "8080", "."]),

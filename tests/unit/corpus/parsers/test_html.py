@@ -13,6 +13,7 @@ from ragauge.corpus.parsers.html import PARSER, Chars, tokens
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
+from tests.support.cases import cases
 from tests.support.parser_checks import attrs, checked, shown, text_at, titles
 
 
@@ -36,7 +37,7 @@ def test_offsets_are_bytes() -> None:
     assert document.headings[0].span == (12, 14)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "expected"),
     [
         ("<p>a<p>b", ["a", "b"]),
@@ -72,7 +73,7 @@ def test_malformed_and_unusual(source: str, expected: list[str]) -> None:
     assert [text for _, text in shown(parsed(source))] == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     "left_out",
     [
         "<script>if (a<b) document.write('<p>no</p>')</script>",
@@ -126,7 +127,7 @@ def test_a_heading_inside_a_list_is_part_of_the_list() -> None:
     assert shown(document) == [("prose", "a\nb")]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "kind"),
     [
         ("<table><tr><td><h1>a</h1><td>b</table>", "table"),
@@ -143,7 +144,7 @@ def test_headings_of_code_tables_lists_and_quotes_are_none(source: str, kind: st
     assert document.pieces[0].type == kind
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "language"),
     [
         ('<pre><code class="language-python">', "python"),
@@ -182,7 +183,7 @@ def test_tables() -> None:
     assert attrs(document)[1:3] == [{"of": 2}, {"rows": 3, "columns": 3}]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("cell", "text"),
     [
         ("<p>a</p><p>b</p>", "a b"),
@@ -208,7 +209,7 @@ def test_text_between_cells_is_kept() -> None:
     assert shown(parsed("<table>lost<tr><td>a</table>")) == [("table", "lost\na")]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "note"),
     [
         ("a\n<p class='x", "a tag or comment in line 2 never ends: 11 characters left out"),
@@ -223,7 +224,7 @@ def test_markup_that_never_ends_is_noted(source: str, note: str) -> None:
     assert document.notes == (note,)
 
 
-@pytest.mark.parametrize("source", ["a", "a</>", "a<", "a<!-- b -->", "a</p>", "a &am", "a\r\n"])
+@cases("source", ["a", "a</>", "a<", "a<!-- b -->", "a</p>", "a &am", "a\r\n"])
 def test_whole_markup_is_not_noted(source: str) -> None:
     assert parsed(source).notes == ()
 
@@ -274,7 +275,7 @@ def test_origins_lead_from_bytes_of_the_text_to_characters_of_the_source() -> No
     assert [source[at] for _, at, _ in document.origins] == ["é", "b", "c", "d"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "text", "origins"),
     [
         # line ends of the source count as they are: "a" at 3, "b" at 6
@@ -301,7 +302,7 @@ def test_origins_of_what_is_not_written_as_it_reads(
     assert document.origins == origins
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "text", "notes"),
     [
         (b"\xef\xbb\xbf<p>\xc3\xa9", "é", ()),
@@ -335,7 +336,7 @@ def test_charsets(source: bytes, text: str, notes: tuple[str, ...]) -> None:
     assert document.notes == notes
 
 
-@pytest.mark.parametrize(
+@cases(
     "source",
     [
         b"<p>\xe9",
@@ -352,7 +353,7 @@ def test_bytes_that_cannot_be_decoded_are_an_error(source: bytes) -> None:
     assert error.value.code == "bad-encoding"
 
 
-@pytest.mark.parametrize("source", [b"", b"\xef\xbb\xbf", b" \r\n", b"<html></html>", b"<p><td>"])
+@cases("source", [b"", b"\xef\xbb\xbf", b" \r\n", b"<html></html>", b"<p><td>"])
 def test_nothing_gives_nothing(source: bytes) -> None:
     document = checked(PARSER, source)
     assert (document.text, document.pieces, document.headings, document.title) == (

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ragauge.corpus.parsers import markdown, text
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
+from tests.support.cases import cases
 from tests.support.parser_checks import checked
 
 
@@ -48,7 +49,7 @@ def test_both_kinds_of_headings_are_found() -> None:
     assert parsed.title == "One"
 
 
-@pytest.mark.parametrize(
+@cases(
     "source",
     [
         "- # in a list\n  - ## deeper\n",
@@ -86,7 +87,7 @@ def test_windows_line_ends_and_a_mark_keep_the_bytes() -> None:
     assert parsed.origins == ((0, 3, len(parsed.text)),)
 
 
-@pytest.mark.parametrize("odd", ["\x0b", "\x0c", "\x85", "\u2028", "\u2029", "\x1c", "\0"])
+@cases("odd", ["\x0b", "\x0c", "\x85", "\u2028", "\u2029", "\x1c", "\0"])
 def test_only_real_line_ends_end_lines(odd: str) -> None:
     """`str.splitlines` would count one line more, and everything behind would be misplaced."""
     parsed = markdown.parse(f"a{odd}b\n\n# T\n\nc\n".encode())
@@ -94,8 +95,8 @@ def test_only_real_line_ends_end_lines(odd: str) -> None:
     assert titles(parsed) == [(1, "T", "# T")]
 
 
-@pytest.mark.parametrize("parse", [markdown.parse, text.parse])
-@pytest.mark.parametrize("data", [b"ok \xff", b"\xef\xbb\xbfok\n\xc3", b"\xed\xa0\x80"])
+@cases("parse", [markdown.parse, text.parse])
+@cases("data", [b"ok \xff", b"\xef\xbb\xbfok\n\xc3", b"\xed\xa0\x80"])
 def test_bytes_that_are_not_utf8_are_refused(parse: Any, data: bytes) -> None:
     with pytest.raises(FieldError, match="not UTF-8") as caught:
         parse(data)
@@ -149,7 +150,7 @@ def test_front_matter_may_be_all_there_is() -> None:
     assert pieces(markdown.parse(b"---\na: 1\n---")) == [("code", "---\na: 1\n---")]
 
 
-@pytest.mark.parametrize(
+@cases(
     "source",
     [
         "---\n\na: 1\n\n---\n",
@@ -210,7 +211,7 @@ def test_html_is_prose_but_for_figures() -> None:
     assert attrs(source) == [{"alt": "A b"}, {"alt": "logo"}, {}, {"role": "comment"}]
 
 
-@pytest.mark.parametrize(
+@cases(
     "caption",
     [
         "Figure 1: The parts.", "Fig. 2. Parts", "fig 3", "Table 4", "Abbildung 5: Teile",
@@ -218,14 +219,14 @@ def test_html_is_prose_but_for_figures() -> None:
         "Figure 7 The parts",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("above", ["![a](b.png)", "| a |\n|---|\n| b |"])
+@cases("above", ["![a](b.png)", "| a |\n|---|\n| b |"])
 def test_what_stands_behind_a_figure_or_table_can_be_a_caption(above: str, caption: str) -> None:
     parsed = markdown.parse(f"intro\n\n{above}\n\n{caption}\n\n{caption}\n".encode())
     assert [piece.type for piece in parsed.pieces][2:] == ["caption", "prose"]
     assert parsed.pieces[2].attrs == {"of": 1}
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
     ["Figure 1 shows the parts.", "Abbildung 1 zeigt Teile.", "Figures are good.",
      "*One* and *two*", "Then Figure 1: x", "*", "__"],
@@ -234,7 +235,7 @@ def test_running_text_behind_a_figure_is_prose(words: str) -> None:
     assert types(f"![a](b.png)\n\n{words}\n") == ["figure", "prose"]
 
 
-@pytest.mark.parametrize("between", ["# H", "---", "text", "<!-- x -->"])
+@cases("between", ["# H", "---", "text", "<!-- x -->"])
 def test_a_caption_stands_directly_behind(between: str) -> None:
     assert "caption" not in types(f"![a](b.png)\n\n{between}\n\nFigure 1: parts\n")
 
@@ -263,8 +264,8 @@ def test_rules_and_link_definitions_are_no_pieces() -> None:
     assert types("a\n\n***\n\n[b]: c 'd'\n\ne\n") == ["prose", "prose"]
 
 
-@pytest.mark.parametrize("parse", [markdown.parse, text.parse])
-@pytest.mark.parametrize("data", [b"", b"\n", b" \r\n\t\n", b"\xef\xbb\xbf"])
+@cases("parse", [markdown.parse, text.parse])
+@cases("data", [b"", b"\n", b" \r\n\t\n", b"\xef\xbb\xbf"])
 def test_nothing_gives_nothing(parse: Any, data: bytes) -> None:
     parsed = parse(data)
     assert parsed.pieces == ()
@@ -275,8 +276,8 @@ def deep_list(depth: int) -> bytes:
     return b"".join(b" " * (2 * level) + b"- a\n" for level in range(depth))
 
 
-@pytest.mark.parametrize("depth", [51, 120])
-@pytest.mark.parametrize("then", ["", "- b\n  - c\n"])
+@cases("depth", [51, 120])
+@cases("then", ["", "- b\n  - c\n"])
 def test_deep_lists_end_where_they_do(depth: int, then: str) -> None:
     nested = deep_list(depth) + then.encode()
     parsed = markdown.parse(nested + b"\n# end\n\nlast\n")
@@ -285,8 +286,8 @@ def test_deep_lists_end_where_they_do(depth: int, then: str) -> None:
     assert parsed.notes == ()
 
 
-@pytest.mark.parametrize("depth", [90, 240])
-@pytest.mark.parametrize("lines", [1, 30])
+@cases("depth", [90, 240])
+@cases("lines", [1, 30])
 def test_deep_quotes_end_where_they_do(depth: int, lines: int) -> None:
     quote = b"\n".join([b">" * depth + b" x"] * lines)
     parsed = markdown.parse(quote + b"\n\n# end\n\nlast\n")
@@ -295,7 +296,7 @@ def test_deep_quotes_end_where_they_do(depth: int, lines: int) -> None:
     assert parsed.notes == ()
 
 
-@pytest.mark.parametrize(
+@cases(
     "nested",
     [
         deep_list(300) + b"- b\n",

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ragauge.corpus.parsers.notebook import PARSER
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
+from tests.support.cases import cases
 from tests.support.parser_checks import attrs, checked, shown, text_at, titles
 
 PYTHON = {"language_info": {"name": "Python"}}
@@ -107,7 +108,7 @@ def test_a_bom_and_crlf_in_the_file() -> None:
     assert checked(PARSER, source.replace(b"\n", b"\r\n")).text == b"a"
 
 
-@pytest.mark.parametrize("source", [b"", b"\xef\xbb\xbf", b"\n", b'{"cells": []}'])
+@cases("source", [b"", b"\xef\xbb\xbf", b"\n", b'{"cells": []}'])
 def test_nothing_gives_nothing(source: bytes) -> None:
     document = checked(PARSER, source)
     assert (document.text, document.pieces, document.headings, document.title) == (
@@ -118,7 +119,7 @@ def test_nothing_gives_nothing(source: bytes) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "code", "said"),
     [
         (b"{", "bad-document", "not JSON"),

@@ -13,6 +13,7 @@ from ragauge.corpus.parsers.pdf_blocks import count_words, is_compound, title_ke
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
+from tests.support.cases import cases
 from tests.support.parser_checks import attrs, checked, shown, text_at, titles
 from tests.support.pdf_files import Shown, pdf, ruled
 
@@ -144,7 +145,7 @@ def test_numbers_may_stand_in_line_at_their_right() -> None:
     assert shown(document)[1] == ("table", "row a | 5\nrow b | 12\nrow c | 1234\nrow d | 77")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "lines"),
     [
         ("two rows are too few", cells(PRICES[:2], (72, 330))),
@@ -395,7 +396,7 @@ def test_running_headers_and_footers_are_removed() -> None:
     assert [piece.page for piece in document.pieces] == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("pages", "repeated", "stays"),
     [
         (7, 3, False),  # three pages are enough in a document of any length
@@ -434,7 +435,7 @@ def test_hyphens_are_repaired_in_prose_only() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("elsewhere", "kept"),
     [
         ("", "wellknown"),  # nothing tells: most words that end a line with a hyphen are divided
@@ -457,7 +458,7 @@ def test_the_document_tells_which_hyphens_are_its_own(elsewhere: str, kept: str)
     assert shown(document)[0] == ("prose", f"This is a {kept} term.")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("before", "after", "words", "expected"),
     [
         # in and come are words of almost any text, and income is none of their making.
@@ -594,7 +595,7 @@ def test_origins_give_the_first_character_of_each_block_on_its_page() -> None:
     assert document.origins == ((0, 0, 4), (6, 6, 4), (11, 0, 6))
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4])
+@cases("count", [1, 2, 3, 4])
 def test_upright_rules_without_level_ones_hold_no_table(count: int) -> None:
     """Bars in the margin, or an axis of a figure, beside a level rule that they do not meet."""
     upright = " ".join(f"{500 + 20 * n} 100 m {500 + 20 * n} 300 l S" for n in range(count))
@@ -657,7 +658,7 @@ def test_pages_without_text_are_noted() -> None:
     assert document.notes == ("no text layer: recognise its letters first (OCR)",)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "said"),
     [
         (b"", "damaged"),

@@ -13,6 +13,7 @@ from ragauge.corpus.parsers.rst import PARSER
 from ragauge.errors import RagaugeError
 from ragauge.files.fields import FieldError
 from ragauge.model.corpus import Parsed
+from tests.support.cases import cases
 from tests.support.parser_checks import attrs, checked, shown, text_at, titles
 
 
@@ -34,7 +35,7 @@ def test_sections_nest_by_the_order_of_their_lines() -> None:
     assert document.title == "Top é"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "spans"),
     [
         ("One\n===\nTwo\n===\ntext\n", ["One\n===", "Two\n==="]),
@@ -183,7 +184,7 @@ def test_line_ends_and_a_bom(end: str) -> None:
     assert shown(document) == [("prose", f"a\x0cb\x85{end}c"), ("prose", "- d")]
 
 
-@pytest.mark.parametrize("source", [b"", b"\xef\xbb\xbf", b"\r\n \n", b"..\n", b".. x"])
+@cases("source", [b"", b"\xef\xbb\xbf", b"\r\n \n", b"..\n", b".. x"])
 def test_nothing_gives_no_pieces(source: bytes) -> None:
     document = checked(PARSER, source)
     assert (document.pieces, document.headings, document.title) == ((), (), None)

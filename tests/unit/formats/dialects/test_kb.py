@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ragauge.formats import load
+from tests.support.cases import cases
 from tests.support.command import Folder, Outcome, Row
 
 GOLDEN = """\
@@ -229,7 +230,7 @@ def test_a_chunk_beyond_ten_counts_nothing_for_mrr(folder: Folder) -> None:
 # --- documents ---
 
 
-@pytest.mark.parametrize(
+@cases(
     ("expected", "recall"),
     [
         ("[doc1, doc2]", 0.5),
@@ -265,7 +266,7 @@ def test_empty_results_are_counted(folder: Folder) -> None:
 # --- answers ---
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "right"),
     [
         ("It is in config.toml.", 1.0),
@@ -363,7 +364,7 @@ def test_not_grounded_is_a_refusal(folder: Folder) -> None:
 HITS = [hit(1, "chunk1", "doc1"), hit(2, "x", "doc2")]  # lines 10 to 19, and 20 to 29
 
 
-@pytest.mark.parametrize(
+@cases(
     ("places", "resolved"),
     [
         ([("notes/doc1.md", 10, 19)], 1.0),
@@ -416,7 +417,7 @@ def test_a_page_is_compared_with_pages(folder: Folder) -> None:
         assert value(scored(folder, [result("q1", hits, said)]), "citation.resolved") == resolved
 
 
-@pytest.mark.parametrize(
+@cases(
     "cited",
     [
         {"kind": "time", "path": "notes/doc1.md", "start_ms": 100, "end_ms": 200},
@@ -501,7 +502,7 @@ def test_an_id_that_stands_twice_is_refused(folder: Folder) -> None:
     assert outcome.problems[0].where.startswith("golden.yaml")
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "- id: q1\n  query: q?\n  expected_doc_ids: doc1: x\n",

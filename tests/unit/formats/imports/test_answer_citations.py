@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ragauge.formats.hits import hit
 from ragauge.formats.imports.answer_citations import cited_in, with_citations
+from tests.support.cases import cases
 
 HITS = ["a.md#1", "b.md#2", "c"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("answer", "expected"),
     [
         ("It is so. [a.md#1]", ["a.md#1"]),

@@ -14,6 +14,7 @@ import pytest
 from ragauge.formats.hits import hit
 from ragauge.formats.imports.api_citations import cited_hits, references_in
 from ragauge.formats.imports.payload import answer_in
+from tests.support.cases import cases
 from tests.support.spans import chain, imported, retriever, written
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "citations"
@@ -150,7 +151,7 @@ GEMINI = {
 }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("response", "answer", "cited"),
     [
         pytest.param(OPENAI, "It is green.", ["c1"], id="openai"),
@@ -226,23 +227,23 @@ def test_what_a_file_search_found_are_hits_where_no_span_retrieved(tmp_path: Pat
 REAL = json.loads((FIXTURES / "responses.json").read_text("utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("name", "answer", "cited"),
-    [
-        ("openai", "It is green.", ["c1", "cfile_1", "https://example.org/sky"]),
-        ("openai-chat", "Blue.", ["https://example.org/sky"]),
-        ("openai-assistants", "It is green【4:0†grass.txt】.", ["c1"]),  # by the name in the mark
-        # by what is quoted, by the number of the document, by what is quoted, by no hit
-        ("anthropic", "As it says, it is green.", ["c1", "c2", "c3", "https://example.org"]),
-        ("cohere", "Blue.", ["c2", "c1"]),  # by its id; by the text of what a tool gave
-        ("gemini", "Blue, they say.", ["c2", "https://example.org/sky"]),
-        ("gemini-without-nulls", "Blue, they say.", ["c2", "https://example.org/sky"]),
-        ("gemini-by-alias", "Blue, they say.", ["c2", "https://example.org/sky"]),
-        ("bedrock-knowledge-base", "Blue.", ["c2", "https://wiki.example.org/x", "doc-77"]),
-        # by what is quoted, by the number of the search result, by no hit
-        ("bedrock-converse", "It is blue.", ["c2", "c3", "https://example.org/sky"]),
-    ],
-)
+CITED = [
+    ("openai", "It is green.", ["c1", "cfile_1", "https://example.org/sky"]),
+    ("openai-chat", "Blue.", ["https://example.org/sky"]),
+    ("openai-assistants", "It is green【4:0†grass.txt】.", ["c1"]),  # by the name in the mark
+    # by what is quoted, by the number of the document, by what is quoted, by no hit
+    ("anthropic", "As it says, it is green.", ["c1", "c2", "c3", "https://example.org"]),
+    ("cohere", "Blue.", ["c2", "c1"]),  # by its id; by the text of what a tool gave
+    ("gemini", "Blue, they say.", ["c2", "https://example.org/sky"]),
+    ("gemini-without-nulls", "Blue, they say.", ["c2", "https://example.org/sky"]),
+    ("gemini-by-alias", "Blue, they say.", ["c2", "https://example.org/sky"]),
+    ("bedrock-knowledge-base", "Blue.", ["c2", "https://wiki.example.org/x", "doc-77"]),
+    # by what is quoted, by the number of the search result, by no hit
+    ("bedrock-converse", "It is blue.", ["c2", "c3", "https://example.org/sky"]),
+]
+
+
+@cases(("name", "answer", "cited"), CITED)
 def test_the_types_of_the_sdks_cite_what_they_mean(
     name: str, answer: str, cited: list[str]
 ) -> None:
@@ -254,8 +255,7 @@ def test_the_types_of_the_sdks_cite_what_they_mean(
 
 
 def test_every_response_of_the_fixture_is_tested() -> None:
-    (mark,) = test_the_types_of_the_sdks_cite_what_they_mean.pytestmark  # type: ignore[attr-defined]
-    assert [case[0] for case in mark.args[1]] == list(REAL)
+    assert [name for name, _, _ in CITED] == list(REAL)
 
 
 def test_a_quote_of_nothing_that_was_retrieved_is_still_a_citation() -> None:

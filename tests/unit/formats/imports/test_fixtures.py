@@ -8,6 +8,7 @@ import pytest
 
 import ragauge
 from ragauge.formats.imports.import_files import import_files
+from tests.support.cases import cases
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "imports"
 NAMES = sorted(
@@ -23,7 +24,7 @@ def fixture(name: str) -> Path:
     return FIXTURES / name
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_an_export_becomes_the_traces_that_are_written_down(name: str, tmp_path: Path) -> None:
     out = tmp_path / "traces.jsonl"
     import_files([str(fixture(name))], str(out), "traces")

@@ -15,6 +15,7 @@ from ragauge.formats.imports.convert import recognise
 from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ForeignFile, ImportOptions
 from ragauge.formats.imports.otlp import FORMAT
+from tests.support.cases import cases
 from tests.support.spans import body, chain, imported, protobuf, retriever, span, written
 
 REQUEST = body(
@@ -48,8 +49,8 @@ def test_json_in_any_layout_is_the_same(tmp_path: Path) -> None:
     assert [row["question"] for row in expected] == ["q?", "r?"]
 
 
-@pytest.mark.parametrize("block", [1, 64, 5_000])
-@pytest.mark.parametrize("large", [200, 3_000, 100_000])
+@cases("block", [1, 64, 5_000])
+@cases("large", [200, 3_000, 100_000])
 def test_json_of_any_size_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, large: int
 ) -> None:
@@ -227,7 +228,7 @@ def test_without_the_package_the_error_says_what_to_install(
     assert caught.value.problems[0].hint == 'pip install "ragauge[otlp]"'
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     ["\n{}\n", "\n\n\n\n\n", "\n\n\nhello", '\n{"qid": "a", "hits": []}\n' * 40, "a\x00b" * 50, ""],
 )

@@ -13,6 +13,7 @@ from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.otlp_json import spans_of_json
 from ragauge.formats.imports.otlp_protobuf import spans_of_protobuf
 from ragauge.formats.imports.question_join import QuestionJoin
+from tests.support.cases import cases
 from tests.support.spans import body, chain, protobuf, retriever
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "imports"
@@ -69,7 +70,7 @@ def test_a_body_without_spans_gives_none() -> None:
     assert assemble([]) == []
 
 
-@pytest.mark.parametrize("cut", [b"", b"[", b"3", b'{"resourceSpans": [{]}', as_json(ANSWER)[:-40]])
+@cases("cut", [b"", b"[", b"3", b'{"resourceSpans": [{]}', as_json(ANSWER)[:-40]])
 def test_a_damaged_json_body_gives_no_span_at_all(cut: bytes) -> None:
     with pytest.raises(RagaugeError) as caught:
         spans_of_json(cut)

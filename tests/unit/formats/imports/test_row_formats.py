@@ -16,6 +16,7 @@ from ragauge.formats.imports.foreign_format import ImportOptions
 from ragauge.formats.imports.import_files import import_files
 from ragauge.formats.imports.row_parts import WEAK_CLAIMS
 from ragauge.text import question_id
+from tests.support.cases import cases
 
 EXPORTS = Path(__file__).parents[3] / "fixtures" / "test_frameworks"
 SAMPLES = Path(__file__).parents[5] / "shared" / "samples" / "imports"
@@ -171,7 +172,7 @@ def test_ids_and_texts_that_do_not_go_together(tmp_path: Path) -> None:
     assert sum(coverage.notes.values()) == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     ("contexts", "are_ids"),
     [
         (["faq.md#1", "intro"], True),

@@ -13,6 +13,7 @@ import pytest
 
 import ragauge
 from ragauge.formats.imports.coverage import Coverage
+from tests.support.cases import cases
 from tests.support.spans import imported
 
 SAMPLES = Path(__file__).parents[5] / "shared" / "samples" / "imports"
@@ -40,7 +41,7 @@ def sample(name: str) -> Path:
     return SAMPLES / name
 
 
-@pytest.mark.parametrize("name", CARRIED)
+@cases("name", CARRIED)
 def test_an_export_carries_what_was_measured(name: str) -> None:
     counts = Coverage()
     imported(sample(name), coverage=counts)
@@ -57,7 +58,7 @@ def test_an_export_carries_what_was_measured(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     "name",
     [name for name, counts in CARRIED.items() if counts[5] == counts[6] and "phoenix" not in name],
 )

@@ -11,6 +11,7 @@ import pytest
 from ragauge.errors import MAX_REPORTED, RagaugeError
 from ragauge.formats.load import queries
 from ragauge.formats.trec.beir import is_beir, qrels_file
+from tests.support.cases import cases
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 
@@ -77,7 +78,7 @@ def test_questions_may_be_absent(tmp_path: Path) -> None:
     assert queries(tmp_path) == {}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("line", "code", "message"),
     [
         (b'{"_id": "a"}', "missing-field", "`text` is missing"),

@@ -27,6 +27,7 @@ from ragauge.formats.trec.lines import BadLine
 from ragauge.formats.trec.qrels import Qrels, TrecRow, qrels_rows, read_qrels, run_rows
 from ragauge.formats.trec.ranks import MatchedRun, UnknownQuery, match
 from ragauge.formats.trec.tokens import Tokens, decimals, fingerprints, integers, keys, padded
+from tests.support.cases import cases
 
 BOM = b"\xef\xbb\xbf"
 BLOCKS = (1, 40, 170, 1000, 1 << 20)
@@ -156,7 +157,7 @@ def test_judgements_are_grouped_by_query_in_the_order_of_their_lines(tmp_path: P
     assert (qrels.lines, qrels.duplicates, qrels.problem_count) == (4, 0, 0)
 
 
-@pytest.mark.parametrize("block_bytes", BLOCKS)
+@cases("block_bytes", BLOCKS)
 def test_lines_of_a_query_need_not_be_together(tmp_path: Path, block_bytes: int) -> None:
     data = b"q1 0 a 1\nq2 0 a 2\nq1 0 b 3\nq3 0 a 4\nq2 0 c 5\n"
     qrels = qrels_of(tmp_path, data, block_bytes=block_bytes)
@@ -164,7 +165,7 @@ def test_lines_of_a_query_need_not_be_together(tmp_path: Path, block_bytes: int)
     assert qrels.first_line.tolist() == [1, 2, 4]
 
 
-@pytest.mark.parametrize("block_bytes", BLOCKS)
+@cases("block_bytes", BLOCKS)
 def test_of_two_lines_for_a_document_the_last_wins(tmp_path: Path, block_bytes: int) -> None:
     data = b"q1 0 a 1\nq1 0 b 1\nq2 0 a 5\nq1 0 a 2\nq1 0 a 3\n"
     qrels = qrels_of(tmp_path, data, block_bytes=block_bytes)
@@ -174,7 +175,7 @@ def test_of_two_lines_for_a_document_the_last_wins(tmp_path: Path, block_bytes: 
     assert len(qrels.fingerprint) == len(qrels.docs) == 3
 
 
-@pytest.mark.parametrize(
+@cases(
     "data",
     [
         b"q1 0 a 1\nq2 0 b 2\n",
@@ -190,7 +191,7 @@ def test_of_two_lines_for_a_document_the_last_wins(tmp_path: Path, block_bytes: 
         b"q1 0 a 1\x0b\x0c\nq2 0 b 2\n",  # blank to C, and so to trec_eval
     ],
 )
-@pytest.mark.parametrize("block_bytes", [1, 1 << 20])
+@cases("block_bytes", [1, 1 << 20])
 def test_the_same_judgements_in_many_spellings(
     tmp_path: Path, data: bytes, block_bytes: int
 ) -> None:
@@ -210,7 +211,7 @@ def test_lines_are_counted_with_the_header_and_blank_lines(tmp_path: Path) -> No
     assert [bad.line for bad in qrels.problems] == [5]
 
 
-@pytest.mark.parametrize("data", [b"", b"\n", BOM, b" \r\n\n", b"query-id corpus-id score"])
+@cases("data", [b"", b"\n", BOM, b" \r\n\n", b"query-id corpus-id score"])
 def test_an_empty_file_has_nothing(tmp_path: Path, data: bytes) -> None:
     qrels, matched = match_of(tmp_path, data, b"q1 Q0 a 1 1.0 t\n")
     assert (qrels.qids, qrels.offsets.tolist(), len(qrels.docs)) == ([], [0], 0)
@@ -220,9 +221,7 @@ def test_an_empty_file_has_nothing(tmp_path: Path, data: bytes) -> None:
     assert matched.seen.tolist() == [False]
 
 
-@pytest.mark.parametrize(
-    "name", ["é", "文書", "🦜", "[1]", '{"a":1}', "x" * 300, "a\u00a0b", "\x01"]
-)
+@cases("name", ["é", "文書", "🦜", "[1]", '{"a":1}', "x" * 300, "a\u00a0b", "\x01"])
 def test_ids_are_any_bytes_without_blanks(tmp_path: Path, name: str) -> None:
     qrels, matched = match_of(
         tmp_path, f"{name} 0 {name} 1\n".encode(), run_lines(f"{name} Q0 {name} 1 2.5 t")
@@ -268,8 +267,8 @@ BAD_RUN = [
 ]
 
 
-@pytest.mark.parametrize(("bad", "code"), BAD_QRELS)
-@pytest.mark.parametrize("block_bytes", [1, 1 << 20])
+@cases(("bad", "code"), BAD_QRELS)
+@cases("block_bytes", [1, 1 << 20])
 def test_a_bad_qrels_line_is_named_and_left_out(
     tmp_path: Path, bad: bytes, code: str, block_bytes: int
 ) -> None:
@@ -286,8 +285,8 @@ def test_a_bad_qrels_line_is_named_and_left_out(
     assert str(qrels.problems[0].at("x.txt").place) == "x.txt:3"
 
 
-@pytest.mark.parametrize(("bad", "code"), BAD_RUN)
-@pytest.mark.parametrize("block_bytes", [1, 1 << 20])
+@cases(("bad", "code"), BAD_RUN)
+@cases("block_bytes", [1, 1 << 20])
 def test_a_bad_run_line_is_named_and_left_out(
     tmp_path: Path, bad: bytes, code: str, block_bytes: int
 ) -> None:
@@ -320,7 +319,7 @@ def test_the_messages_say_what_was_expected_and_what_was_found(tmp_path: Path) -
     )
 
 
-@pytest.mark.parametrize("block_bytes", BLOCKS)
+@cases("block_bytes", BLOCKS)
 def test_all_bad_lines_are_counted_and_the_first_are_kept(tmp_path: Path, block_bytes: int) -> None:
     run = b"".join(b"q1 Q0 d%d 1 %s t\n" % (i, b"x" if i % 2 else b"1.0") for i in range(100))
     _, matched = match_of(tmp_path, b"q1 0 d0 1\n", run, block_bytes=block_bytes)
@@ -353,7 +352,7 @@ def ranks_of(folder: Path, *rows: str, qid: str = "q1") -> dict[str, int]:
     return outcome(judged, matched).ranks[qid]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rows", "expected"),
     [
         (("a 1.0", "b 3.0", "c 2.0"), "bca"),
@@ -410,7 +409,7 @@ def test_disordered_queries_are_counted_and_the_rank_column_is_not_looked_at(
     assert outcome(judged, matched).first_lines == {"q1": 1, "q2": 3, "q3": 5, "q4": 7, "q5": 9}
 
 
-@pytest.mark.parametrize("block_bytes", BLOCKS)
+@cases("block_bytes", BLOCKS)
 def test_a_repeated_document_keeps_its_places_and_counts_at_the_best(
     tmp_path: Path, block_bytes: int
 ) -> None:
@@ -531,7 +530,7 @@ def test_random_files_give_what_a_plain_reading_gives(tmp_path: Path, seed: int)
         assert outcome(*found) == expected, (block_bytes, threads)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@cases("seed", range(8))
 def test_a_block_with_bad_lines_is_cut_and_nothing_else_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
@@ -548,8 +547,8 @@ def test_a_block_with_bad_lines_is_cut_and_nothing_else_changes(
         assert outcome(*found) == expected
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("coarse", [0, 3 << 62, 0x1F << 59])
+@cases("seed", range(6))
+@cases("coarse", [0, 3 << 62, 0x1F << 59])
 def test_colliding_hashes_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, coarse: int
 ) -> None:
@@ -561,7 +560,7 @@ def test_colliding_hashes_change_nothing(
     assert outcome(*match_of(tmp_path, qrels, run)) == plainly(qrels, run)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@cases("seed", range(8))
 def test_the_rows_of_a_file_are_those_of_a_plain_reading(tmp_path: Path, seed: int) -> None:
     qrels, run = random_files(seed)
     with ExitStack() as stack:
@@ -590,8 +589,8 @@ def no_slow_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("gap", [" ", "\t", "  ", " \t"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", " \n"])
+@cases("gap", [" ", "\t", "  ", " \t"])
+@cases("end", ["\n", "\r\n", " \n"])
 def test_regular_files_are_never_read_line_by_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gap: str, end: str
 ) -> None:

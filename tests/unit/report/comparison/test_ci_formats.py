@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 from pyarrow import parquet
+from tests.support.cases import cases
 from tests.support.command import GOLD, TRACES, Folder
 from tests.unit.report.comparison.test_reports import (
     SMALL,
@@ -300,7 +301,7 @@ def checks(kinds: dict[Kind, int], **more: Any) -> tuple[KindCheck, ...]:
     return (KindCheck(kind=kind, kinds=kinds, **more),) if kinds else ()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("more", "headline"),
     [
         ({"allowed": 2}, "FAIL: 3 regressions, 2 allowed (fail-on)"),
@@ -320,7 +321,7 @@ def test_what_is_let_pass_is_said(more: dict[str, Any], headline: str) -> None:
     assert int(view.exit_code) == headline.startswith("FAIL")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("judged", "kinds", "code", "status", "headline"),
     [
         (None, {}, 0, None, None),
@@ -457,8 +458,8 @@ def test_a_comparison_of_nothing_has_heads_only() -> None:
     assert parquet.read_table(io.BytesIO(content("parquet", comparison()))).num_rows == 0
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("counted", [0, 3])
+@cases("name", NAMES)
+@cases("counted", [0, 3])
 def test_a_comparison_of_nothing_can_be_shown(name: str, counted: int) -> None:
     assert text(name, comparison(counted=counted)).strip()
     assert text(name, SMALL) == text(name, SMALL)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from markdown_it import MarkdownIt
+from tests.support.cases import cases
 
 from ragauge import registry
 from ragauge.codes import ExitCode
@@ -435,8 +436,8 @@ ORDER = ["retrieval regressions", "answer regressions", "retrieval losses", "ans
          "retrieval wins", "answer wins"]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["md", "table"])
-@pytest.mark.parametrize("full", [False, True])
+@cases("name", ["md", "table"])
+@cases("full", [False, True])
 def test_regressions_come_first_and_draws_last_if_at_all(name: str, full: bool) -> None:
     text = shown(name, many(2), full=full)
     heads = re.findall(r"^(?:### )?((?:retrieval|answer) [a-z]+) \(2\)", text, re.M | re.I)
@@ -518,7 +519,7 @@ def test_markdown_of_others_stays_text() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("id_", "cell"),
     [
         ("a\\|b", r"a\\\|b"),
@@ -541,7 +542,7 @@ def test_ids_in_markdown(id_: str, cell: str) -> None:
     assert f"| {cell} | win | 2 | 1 |  |\n" in shown("md", value)
 
 
-@pytest.mark.parametrize(
+@cases(
     "id_",
     [HOSTILE, "a\\|b", "\\", "|", "`|`", "_x_ __y__ a_b", "![i](j)", "&amp;", "~~s~~", "1 < 2 > 0",
      "# h", "> q", "- l", "1. o", "2) p", "3.5", "10#", "4.",
@@ -581,7 +582,7 @@ LONG = comparison(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("width", [20, 40, 60, 80, 120])
+@cases("width", [20, 40, 60, 80, 120])
 def test_nothing_is_cut_off_at_any_width(width: int) -> None:
     """Lines fit, and all numbers of all metrics are there; below 60 columns in prose."""
     text = shown("table", LONG, width=width)
@@ -672,8 +673,8 @@ def test_colours_tell_better_from_worse() -> None:
     assert "\x1b" not in shown("table", value)
 
 
-@pytest.mark.parametrize("name", REPORTS)
-@pytest.mark.parametrize("counted", [0, 3])
+@cases("name", REPORTS)
+@cases("counted", [0, 3])
 def test_a_comparison_of_nothing_can_be_shown(name: str, counted: int) -> None:
     """No metrics, no questions, no causes, no notes, no verdict."""
     text = shown(name, comparison(counted=counted, rungs=dict.fromkeys(MATCH_LEVELS, 0)))
@@ -738,7 +739,7 @@ def test_missing_and_errored_questions_are_always_named(name: str) -> None:
         assert "| missing | 4 | 0 |\n| errored | 5 | 0 |\n" in text
 
 
-@pytest.mark.parametrize(
+@cases(
     ("more", "expected"),
     [
         ({"counted": 0}, "no questions compared"),
@@ -814,7 +815,7 @@ def test_few_questions_that_all_went_one_way_are_not_beyond_chance() -> None:
     assert not msgspec.structs.replace(few, p_holm=0.5).is_changed
 
 
-@pytest.mark.parametrize("name", ["table", "md", "comment", "summary", "html"])
+@cases("name", ["table", "md", "comment", "summary", "html"])
 def test_what_else_moved_is_said_apart_and_never_in_the_headline(name: str) -> None:
     """A metric without a corrected p is one of many: by chance one in twenty moves."""
     value = comparison(
@@ -829,7 +830,7 @@ def test_what_else_moved_is_said_apart_and_never_in_the_headline(name: str) -> N
     assert not value.deltas[1].is_changed
 
 
-@pytest.mark.parametrize(
+@cases(
     ("p", "told", "number"),
     [
         (1.0, "1.0000", 1.0),
@@ -847,7 +848,7 @@ def test_a_p_value_is_never_zero(p: float | None, told: str, number: float | Non
     assert found["deltas"]["x.y"]["p"] == number
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "expected"),
     [
         (1 / 3, "+0.3333"),

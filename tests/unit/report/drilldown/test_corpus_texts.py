@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.cases import cases
 from tests.support.corpora import CODE, FIRST, GUIDE, LAST, made
 
 from ragauge.cli.store_options import temporary_store
@@ -237,7 +238,7 @@ def test_a_run_that_was_just_stored_knows_it_too() -> None:
     assert found.expected == (Expected(name="k1", doc="d.md", where="bytes 3-9"),)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("profile", "gold", "expects"),
     [
         ("canary", {"relevant": ("k1",)}, "answer"),  # by its evidence

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.support.cases import cases
 from tests.support.chunked_runs import TEXT, Index, asked, item
 from tests.support.command import GOLD, TRACES, Folder
 from tests.support.effort import examples
@@ -349,7 +350,7 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "rule"), REFUSALS)
+@cases(("answer", "rule"), REFUSALS)
 def test_the_rule_that_found_a_refusal(answer: Answer, rule: str | None) -> None:
     gold = GoldItem(qid="q", question="?", expect="refuse")
     found = attempt(gold, Trace(qid="q", answer=answer), refusal_patterns=["cannot say"])

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from tests.support.cases import cases
 from tests.support.html_pages import gate_result, metric, scores, verdict
 
 from ragauge.model.scores import PerQuestion
@@ -140,7 +141,7 @@ def test_a_chart_without_data_is_not_drawn() -> None:
     assert run_page.figures(bare, verdict()) == []
 
 
-@pytest.mark.parametrize("words", ["λ of questions, computed", "Questions by label",
+@cases("words", ["λ of questions, computed", "Questions by label",
                                    "Metrics by k", "ΔS of questions", "by type"])  # fmt: skip
 def test_every_chart_that_has_data_is_there(words: str) -> None:
     made = run_page.figures(scores(20), verdict(gate_result()))

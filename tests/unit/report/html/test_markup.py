@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
+from tests.support.cases import cases
 
 import ragauge
 from ragauge.report.html.markup import (
@@ -24,7 +25,7 @@ from ragauge.report.html.markup import (
 
 REPORT = Path(ragauge.__file__).parent / "report"
 TEMPLATES = sorted((REPORT / "html" / "templates").iterdir())
-EVERY_TEMPLATE = pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+EVERY_TEMPLATE = cases("path", TEMPLATES, ids=lambda path: path.name)
 
 
 class _Reader(HTMLParser):
@@ -145,7 +146,7 @@ def test_controls_are_seen_and_do_nothing() -> None:
     assert visible(text) == "a\\x00b\\x1b[31m\\u202ec\\ud800d\ne\tf\\x85"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "expected"),
     [("a\n b", "a b"), ("abcdef", "abcd…"), ("abcd", "abcd"), (" " * 50 + "x", "…")],
 )
@@ -153,8 +154,6 @@ def test_long_texts_are_cut_and_show_it(text: str, expected: str) -> None:
     assert shortened(text, 4) == expected
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"), [(1.0, "1"), (1.25, "1.2"), (-0.01, "0"), (0.5, "0.5"), (6, "6")]
-)
+@cases(("value", "expected"), [(1.0, "1"), (1.25, "1.2"), (-0.01, "0"), (0.5, "0.5"), (6, "6")])
 def test_coordinates_have_one_decimal_where_they_need_one(value: float, expected: str) -> None:
     assert coordinate(value) == expected

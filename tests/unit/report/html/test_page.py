@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.support import html_pages as pages
+from tests.support.cases import cases
 
 import ragauge
 from ragauge.model import phrases
@@ -401,8 +402,8 @@ def colors() -> dict[str, tuple[str, str]]:
     return {name: (light, dark) for name, light, dark in found}
 
 
-@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
-@pytest.mark.parametrize(
+@cases("theme", [0, 1], ids=["light", "dark"])
+@cases(
     ("ink", "grounds"),
     [
         ("ink", ["paper", "raised", "sunk", "mark", "warn-soft", "bad-soft"]),

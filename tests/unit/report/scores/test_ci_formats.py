@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from pyarrow import parquet
+from tests.support.cases import cases
 from tests.support.command import TRACES, Folder
 
 from ragauge import registry
@@ -600,7 +601,7 @@ NOTHING = verdict(
 )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("judged", "said"),
     [
         (verdict(gate("a", "pass")), "pass"),
@@ -618,7 +619,7 @@ def test_a_badge_says_what_came_of_it(judged: Verdict, said: str) -> None:
     assert badge(scores(), judged)[0] == said
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metrics", "said"),
     [
         ({"answer.coverage": 0.9149}, "coverage 0.91"),
@@ -741,19 +742,19 @@ def test_any_text_is_one_cell(name: str, told: str) -> None:
 # --- all of them ---
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_the_same_run_gives_the_same_text(name: str) -> None:
     of, judged = hostile()
     assert text(name, of, judged) == text(name, *hostile())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_a_run_of_nothing_can_be_shown(name: str) -> None:
     """No gates, no questions, no values."""
     assert text(name, scores()).strip()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("file", "start"),
     [("r.xml", b"<?xml"), ("r.svg", b"<svg"), ("github:r.txt", b"::"), ("gitlab:r.json", b"["),
      ("summary:r.md", b"## ragauge"), ("comment:r.md", b"<!-- ragauge:ship -->")],
@@ -789,7 +790,7 @@ def test_gates_stand_in_the_file_that_was_read(folder: Folder) -> None:
         assert entry["location"]["path"] == f"conf/{name}"
 
 
-@pytest.mark.parametrize(
+@cases(
     "demand",
     ['"x"', "true", "{ min_n = 3 }", "{ threshold = 1, review = [2, 1] }",
      '{ threshold = 1, slice = "type" }'],
@@ -802,7 +803,7 @@ def test_a_bad_gate_is_placed_in_the_file_that_was_read(folder: Folder, demand: 
     assert "ragauge.toml" not in outcome.err
 
 
-@pytest.mark.parametrize("command", ["score", "run", "gate", "compare"])
+@cases("command", ["score", "run", "gate", "compare"])
 def test_the_help_names_every_format(folder: Folder, command: str) -> None:
     known = registry.reports()
     names = (

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.support.cases import cases
 from tests.support.command import Folder, Row
 
 KEYS = ["P@5", "R@5", "coverage", "citation_accuracy", "ΔS_med", "ΔS_p90", "bad_qids", "by_type"]
@@ -107,9 +108,7 @@ def test_a_distance_is_bad_above_the_risk_line_only(
     assert compact(folder, [item("1")], [trace("1", far)])["bad_qids"] == bad
 
 
-@pytest.mark.parametrize(
-    "slots", [[0.6] * 3, [0.6] * 7, [0.5, 0.7], [0.55, 0.6, 0.65], [0.58, 0.59, 0.61, 0.62]]
-)
+@cases("slots", [[0.6] * 3, [0.6] * 7, [0.5, 0.7], [0.55, 0.6, 0.65], [0.58, 0.59, 0.61, 0.62]])
 def test_a_mean_of_just_the_risk_line_is_not_above_it(folder: Folder, slots: list[float]) -> None:
     """The slots of a question are averaged; rounding does not make it bad."""
     rows = [trace("1", far, seed=seed) for seed, far in enumerate(slots)]

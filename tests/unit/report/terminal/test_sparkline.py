@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.cases import cases
 
 from ragauge.report.terminal.sparkline import BLOCKS, MISSING, PLAIN, PLAIN_MISSING, sparkline
 
@@ -19,7 +20,7 @@ def test_the_levels_are_eight_blocks() -> None:
     assert PLAIN.isascii()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("values", "expected"),
     [
         ([], ""),
