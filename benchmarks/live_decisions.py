@@ -25,7 +25,6 @@ from ragauge.live.settings import PromotionRule
 LOOKS = (200, 500, 1_000, 2_000)
 RUNS = 200
 _WINDOW = AlertWindow(begins_at="2026-01-01T00:00:00Z", ends_at="2026-01-02T00:00:00Z")
-_DAY = 86_400_000
 
 
 class ShadowTruth(NamedTuple):
@@ -73,6 +72,8 @@ TRUTHS = (
     ShadowTruth("coverage 5 points worse", coverage=0.05),
     ShadowTruth("citations 5 points worse", invalid=0.05),
     ShadowTruth("ΔS larger by 0.10", delta_s=0.10),
+    ShadowTruth("flips 2 points more often", flips=0.02),
+    ShadowTruth("flips 5 points more often", flips=0.05),
     ShadowTruth("flips 10 points more often", flips=0.10),
     ShadowTruth("5 % without an answer", failed=0.05),
 )
@@ -84,7 +85,7 @@ BASE_DELTA_S = 0.33
 
 
 def draw_pairs(truth: ShadowTruth, pairs: int, seed: int) -> list[EvidencePair]:
-    """Pairs of a shadow with a known truth, each of another question, over a day."""
+    """Pairs of a shadow with a known truth, each of another question."""
     random = np.random.default_rng(seed)
     drawn: list[EvidencePair] = []
     truths = _outcomes(random, pairs, BASE_COVERAGE, BASE_VALID)
@@ -106,19 +107,17 @@ def draw_pairs(truth: ShadowTruth, pairs: int, seed: int) -> list[EvidencePair]:
             _other(outcome) if flips[row, number] else outcome
             for row, outcome in enumerate((right, right, worse, worse))
         )
-        asked = number * _DAY // (pairs - 1)
-        key = f"{number:08d}"
         distance = float(distances[number])
         values = _values(live, theirs, int(hits[0, number]), distance)
         if failed[number]:
             values = _values(live, "failed", None, distance)
         state = "errored" if failed[number] else "answered"
-        drawn.append(EvidencePair(key, key, asked, "shadow", state, values))
+        drawn.append(EvidencePair(number, "shadow", state, values))
         if chosen[number] and not failed[number]:
             self_values = _values(live, once_more, int(hits[1, number]), BASE_DELTA_S)
-            drawn.append(EvidencePair(key, key, asked, "self", "answered", self_values))
+            drawn.append(EvidencePair(number, "self", "answered", self_values))
             again_values = _values(live, again, int(hits[0, number]), distance)
-            drawn.append(EvidencePair(key, key, asked, "again", "answered", again_values))
+            drawn.append(EvidencePair(number, "again", "answered", again_values))
     return drawn
 
 
@@ -157,6 +156,7 @@ def decided(pairs: Sequence[EvidencePair]) -> DecisionRecord:
             shadow="shadow",
             windows=(_WINDOW, _WINDOW),
             pairs=tuple(pairs),
+            hours=24.0,
             rule=PromotionRule(),
             least_pairs=200,
             least_hours=0.0,

@@ -47,7 +47,7 @@ def test_an_exported_window_has_the_numbers_of_the_window(store: str, folder: Fo
 @pytest.mark.slow
 def test_a_user_is_deleted_from_the_store_and_the_spool(store: str, folder: Folder) -> None:
     deleted = folder.run("live", "delete", "--store", store, "--user", "ann")
-    assert "deleted 240 traces, 0 pairs, 0 gold candidates, and 1 traces" in deleted.err
+    assert "deleted 240 traces, 0 pairs, 0 gold candidates, 1 traces" in deleted.err
     again = folder.run("live", "delete", "--store", store, "--user", "ann")
     assert "deleted 0 traces" in again.err
     gone = folder.run("live", "export", "--store", store, "--window", "1", "--out", "out")

@@ -24,7 +24,10 @@ SKEW_AFTER = 5 * 60 * 1000
 """Milliseconds by which the clock of a span may differ from the time of its arrival: spans of a
 long job or of a slow queue are old, and none is from the future."""
 
-USER_NAMES = ("user_key", "user.id", "enduser.id", "langfuse.user.id", "user_id", "userId")
+USER_NAMES = (
+    "user_key", "user.id", "enduser.id", "langfuse.user.id", "user_id", "userId", "user.email",
+    "user.name",
+)  # fmt: skip
 """Attributes that name the user; the collector has put a keyed hash there."""
 
 _start = attrgetter("start")

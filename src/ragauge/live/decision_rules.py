@@ -1,8 +1,9 @@
 """Decisions about a shadow: promote, hold or roll back, each with the evidence that it rests on.
 
 `decide` is a pure function of its evidence: which pairs, which alerts, which thresholds. The
-evidence is stored with the record, so anybody can compute a decision again, to the byte. What was
-not measured never promotes.
+evidence is stored with the record, so anybody can compute a decision again, to the byte. It holds
+numbers and no ids: a decision stays when the traces that it rests on are deleted. What was not
+measured never promotes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -22,6 +23,7 @@ from ragauge.live.pairs import ANSWERED, Outcome, PairValues
 from ragauge.live.settings import PromotionRule
 from ragauge.stats import exact_sums
 from ragauge.stats.intervals import (
+    GroupSums,
     delta_interval,
     group_sums,
     quantile,
@@ -31,7 +33,7 @@ from ragauge.stats.intervals import (
 )
 
 SCHEMA = "ragauge.decision/1"
-RULES = 1
+RULES = 2
 """The version of the rules below: it grows when the same evidence may give another record."""
 
 FEWEST_GOLD = 30
@@ -47,11 +49,13 @@ CriterionStatus = Literal["pass", "fail", "not-measured", "not-judged"]
 
 
 class EvidencePair(Struct, frozen=True, array_like=True):
-    """One question that was asked off the user's path; `values` is None where nothing came."""
+    """One question that was asked off the user's path; `values` is None where nothing came.
 
-    trace_id: str
-    question: str
-    asked: int
+    `question` counts the questions of the evidence from 0, in the order in which they were asked:
+    repeats are known by it, and nobody finds the trace or the question by it.
+    """
+
+    question: int
     role: str
     state: str
     values: PairValues | None = None
@@ -80,6 +84,7 @@ class DecisionEvidence(Struct, frozen=True, kw_only=True):
     shadow: str
     windows: tuple[AlertWindow, ...]
     pairs: tuple[EvidencePair, ...]
+    hours: float
     rule: PromotionRule
     least_pairs: int
     least_hours: float
@@ -140,14 +145,33 @@ def pack_evidence(evidence: DecisionEvidence) -> bytes:
     return zlib.compress(_encode(evidence), 6)
 
 
-def unpack_evidence(payload: bytes) -> DecisionEvidence:
-    """The evidence of a stored decision."""
+class EvidenceMaker(Struct, frozen=True):
+    """Which rules some evidence was packed for, and by which ragauge."""
+
+    rules: int
+    ragauge_version: str
+
+
+Unpacked = TypeVar("Unpacked")
+
+
+def _unpack(payload: bytes, kind: type[Unpacked]) -> Unpacked:
     try:
-        return msgspec.json.decode(zlib.decompress(payload), type=DecisionEvidence)
+        return msgspec.json.decode(zlib.decompress(payload), type=kind)
     except (zlib.error, msgspec.DecodeError, UnicodeDecodeError) as error:
         message = f"the evidence of a decision cannot be read: {error}"
         hint = "restore the store from a backup: a decision without evidence proves nothing"
         raise RagaugeError.of("bad-store", message, hint=hint) from error
+
+
+def evidence_maker(payload: bytes) -> EvidenceMaker:
+    """What made some evidence; other versions may have packed it otherwise."""
+    return _unpack(payload, EvidenceMaker)
+
+
+def unpack_evidence(payload: bytes) -> DecisionEvidence:
+    """The evidence of a stored decision, of these rules."""
+    return _unpack(payload, DecisionEvidence)
 
 
 def record_bytes(record: DecisionRecord) -> bytes:
@@ -244,8 +268,7 @@ class PairSample:
             elif pair.values is not None:
                 sides = {"shadow": self.shadow, "self": self.selves, "again": self.again}
                 sides[pair.role].append(pair)
-        asked = [pair.asked for pair in evidence.pairs if pair.role == "shadow"]
-        self.hours = (max(asked) - min(asked)) / 3_600_000 if asked else 0.0
+        self.hours = evidence.hours
         for pair in self.shadow:
             assert pair.values is not None
             if pair.values.unmeasured is not None:
@@ -278,9 +301,9 @@ def _of(pair: EvidencePair) -> PairValues:
     return pair.values
 
 
-def _by_question(entries: Iterable[tuple[str, float]]) -> dict[str, float]:
+def _by_question(entries: Iterable[tuple[int, float]]) -> dict[int, float]:
     """The mean over the repeats of each question, in the order of the keys."""
-    values: dict[str, list[float]] = {}
+    values: dict[int, list[float]] = {}
     for question, value in entries:
         values.setdefault(question, []).append(value)
     return {key: _mean_of(values[key]) for key in sorted(values)}
@@ -295,7 +318,7 @@ def _mean_of(values: Sequence[float]) -> float:
     return mean
 
 
-def _array(values: Mapping[str, float]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _array(values: Mapping[int, float]) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array(list(values.values()), np.float64)
 
 
@@ -364,7 +387,7 @@ def _coverage(sample: PairSample) -> Criterion:
 
 
 def _no_drop(
-    name: str, title: str, mine: Mapping[str, float], theirs: Mapping[str, float], margin: float
+    name: str, title: str, mine: Mapping[int, float], theirs: Mapping[int, float], margin: float
 ) -> Criterion:
     """A paired difference, shadow less live, that is not below the margin."""
     deltas = {key: theirs[key] - mine[key] for key in mine}
@@ -481,7 +504,7 @@ def _recall(sample: PairSample) -> Criterion:
     )
 
 
-def _covered(pairs: Sequence[EvidencePair], *, failed: bool = True) -> list[tuple[str, float]]:
+def _covered(pairs: Sequence[EvidencePair], *, failed: bool = True) -> list[tuple[int, float]]:
     """The share of live's top 5 that each pair covers; a failed question covers nothing."""
     entries = []
     for pair in pairs:
@@ -495,10 +518,14 @@ def _covered(pairs: Sequence[EvidencePair], *, failed: bool = True) -> list[tupl
 
 
 def _flips(sample: PairSample) -> Criterion:
-    """The outcomes of repeated questions change no more often than those of live."""
+    """The outcomes of repeated questions change no more often than those of live, and rarely.
+
+    No bound shows that two equal rates differ by nothing, so the values are compared. What few
+    questions cannot show is kept out by the other limit, that of the alert `lambda-flip`.
+    """
     name, title = "flip-rate", "λ flip rate against live"
-    mine: dict[str, list[Outcome]] = {}
-    theirs: dict[str, list[Outcome]] = {}
+    mine: dict[int, list[Outcome]] = {}
+    theirs: dict[int, list[Outcome]] = {}
     for pair in sample.shadow:
         mine.setdefault(pair.question, []).append(_of(pair).live.outcome)
         theirs.setdefault(pair.question, []).append(_of(pair).other.outcome)
@@ -511,19 +538,25 @@ def _flips(sample: PairSample) -> Criterion:
     if not repeated:
         words = f"{title} was not measured: no question was asked twice (`live`, `self_rate`)"
         return _not_measured(name, words)
-    before = {key: float(len(set(mine[key])) > 1) for key in repeated}
-    after = {key: float(len(set(theirs[key])) > 1) for key in repeated}
-    rises = {key: after[key] - before[key] for key in repeated}
-    interval = delta_interval(group_sums(_array(rises)))
-    return _at_most(
-        name,
-        title,
-        interval[1],
-        sample.rule.flip_margin,
-        value=exact_sums.mean(_array(after)),
-        baseline=exact_sums.mean(_array(before)),
+    before = group_sums(_array({key: float(len(set(mine[key])) > 1) for key in repeated}))
+    after = group_sums(_array({key: float(len(set(theirs[key])) > 1) for key in repeated}))
+    interval = score_interval(after)
+    upper, limit = interval[1], sample.rule.flip_rate
+    is_higher = after.mean > before.mean
+    n = len(repeated)
+    compared = f"{title}: {after.mean:.4f} {'>' if is_higher else '≤'} {before.mean:.4f}"
+    bounded = f"upper bound {upper:.4f} {'<' if upper < limit else '≥'} {limit:.4f}"
+    words = compared if is_higher else f"{compared}, {bounded}"
+    return Criterion(
+        name=name,
+        status="fail" if is_higher or upper >= limit else "pass",
+        words=f"{words} (n = {n})",
+        value=after.mean,
+        baseline=before.mean,
         interval=interval,
-        n=len(repeated),
+        judged=after.mean if is_higher else upper,
+        threshold=before.mean if is_higher else limit,
+        n=n,
     )
 
 
@@ -600,33 +633,41 @@ CRITERIA: tuple[Callable[[PairSample], Criterion], ...] = (
 
 
 def _agreement(sample: PairSample) -> dict[str, Any]:
-    """What else is worth seeing: nothing of it decides."""
-    values = [_of(pair) for pair in sample.shadow]
-    selves = [_of(pair) for pair in sample.selves]
-    answered = [entry for entry in values if entry.other.outcome in ANSWERED]
-    cited = sum(entry.other.outcome in ("cited", "invalid") for entry in answered)
+    """What else is worth seeing, over questions: nothing of it decides."""
+    shadow, selves = sample.shadow, sample.selves
+    values = [_of(pair) for pair in shadow]
     return {
-        "cite_first": _ratio(cited, len(answered)),
-        "kendall_tau": _mean([entry.tau for entry in values]),
-        "self_kendall_tau": _mean([entry.tau for entry in selves]),
-        "same_citations": _mean([_number(entry.same_citations) for entry in values]),
-        "self_same_citations": _mean([_number(entry.same_citations) for entry in selves]),
+        "cite_first": _mean(shadow, _cites, score_interval),
+        "kendall_tau": _mean(shadow, lambda entry: entry.tau, delta_interval),
+        "self_kendall_tau": _mean(selves, lambda entry: entry.tau, delta_interval),
+        "same_citations": _mean(shadow, _same_citations, score_interval),
+        "self_same_citations": _mean(selves, _same_citations, score_interval),
         "live_latency_ms": _latency([entry.live.ms for entry in values]),
         "shadow_latency_ms": _latency([entry.other.ms for entry in values]),
     }
 
 
-def _number(value: bool | None) -> float | None:
-    return None if value is None else float(value)
+def _cites(entry: PairValues) -> float | None:
+    outcome = entry.other.outcome
+    return float(outcome in ("cited", "invalid")) if outcome in ANSWERED else None
 
 
-def _ratio(part: int, whole: int) -> dict[str, Any]:
-    return {"value": part / whole if whole else None, "n": whole}
+def _same_citations(entry: PairValues) -> float | None:
+    return None if entry.same_citations is None else float(entry.same_citations)
 
 
-def _mean(values: Iterable[float | None]) -> dict[str, Any]:
-    numbers = [value for value in values if value is not None]
-    return {"value": exact_sums.mean(np.array(numbers, np.float64)), "n": len(numbers)}
+def _mean(
+    pairs: Iterable[EvidencePair],
+    value_of: Callable[[PairValues], float | None],
+    interval_of: Callable[[GroupSums], tuple[float, float]],
+) -> dict[str, Any]:
+    """The mean over questions with its interval."""
+    measured = ((pair.question, value_of(_of(pair))) for pair in pairs)
+    values = _by_question((key, value) for key, value in measured if value is not None)
+    if not values:
+        return {"value": None, "n": 0, "interval": None}
+    sums = group_sums(_array(values))
+    return {"value": sums.mean, "n": len(values), "interval": interval_of(sums)}
 
 
 def _latency(values: Iterable[float | None]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragauge import __version__
 from ragauge.errors import RagaugeError
@@ -32,6 +33,7 @@ from ragauge.live.decision_rules import (
     DecisionRecord,
     EvidencePair,
     decide,
+    evidence_maker,
     pack_evidence,
     record_bytes,
     unpack_evidence,
@@ -56,6 +58,7 @@ LATE_NUMBERS = 256
 LEAST_EVIDENCE_HOURS = 24
 COMMAND_SECONDS = 600.0
 _MOST_READ, _MOST_OUTPUT = 2**20, 4000
+_UNNUMBERED = -1
 
 log = logging.getLogger("ragauge.live")
 
@@ -116,14 +119,15 @@ def repeat_decision(database: LiveDatabase, stored: StoredDecision) -> DecisionR
     """Compute a stored decision again from its evidence; an error unless the bytes are the same."""
     name = f"decision {stored.number}"
     rows = database.read("SELECT evidence FROM eval_decisions WHERE number = ?", (stored.number,))
-    evidence = unpack_evidence(bytes(rows[0][0]))
-    if evidence.rules != RULES:
+    packed = bytes(rows[0][0])
+    maker = evidence_maker(packed)
+    if maker.rules != RULES:
         raise RagaugeError.of(
             "decision-differs",
-            f"{name} was made by version {evidence.rules} of the rules, and this is {RULES}",
-            hint=f"repeat it with ragauge {evidence.ragauge_version}, which made it",
+            f"{name} was made by version {maker.rules} of the rules, and this is {RULES}",
+            hint=f"repeat it with ragauge {maker.ragauge_version}, which made it",
         )
-    record = decide(evidence)
+    record = decide(unpack_evidence(packed))
     again = record_bytes(record)
     if again != stored.record_json.encode() or sha256(again).hexdigest() != stored.record_hash:
         raise RagaugeError.of(
@@ -317,14 +321,15 @@ class Decisions:
         rule = self.rule
         windows = [*self._windows_before(window), window]
         firing = firing_times(self.database, window.tenant, window.app)
-        live, pairs, left_out = self._pairs(window) if rule is not None else ("", (), 0)
+        live, asked, left_out = self._pairs(window) if rule is not None else ("", [], 0)
         return DecisionEvidence(
             tenant=window.tenant,
             app=window.app,
             live=live,
             shadow=self.shadow,
             windows=tuple(alert_window(one, firing) for one in windows),
-            pairs=pairs,
+            pairs=without_ids(asked),
+            hours=hours_of(asked),
             rule=PromotionRule() if rule is None else rule.promote,
             least_pairs=0 if rule is None else rule.least_pairs,
             least_hours=0 if rule is None else rule.least_hours,
@@ -342,7 +347,7 @@ class Decisions:
         )
         return [_Window(*row) for row in rows]
 
-    def _pairs(self, window: _Window) -> tuple[str, tuple[EvidencePair, ...], int]:
+    def _pairs(self, window: _Window) -> tuple[str, list[AskedPair], int]:
         """The index that live has now, the pairs with it, and how many the sample leaves out."""
         rule = self.rule
         assert rule is not None
@@ -357,7 +362,7 @@ class Decisions:
             f"SELECT asked, trace_id, live{where} AND role = 'shadow'", values
         )
         if not asked:
-            return "", (), 0
+            return "", [], 0
         live = str(max(asked)[2])
         names = sorted((name for _, name, own in asked if own == live), key=hash_share)
         chosen = names[: rule.most_pairs]
@@ -370,36 +375,63 @@ class Decisions:
                 f"{where} AND trace_id IN ({marks})",
                 (*values, *some),
             )
-        evidence = sorted(map(_evidence_pair, pairs), key=_order)
-        kept = since_last_change(evidence)
-        return live, tuple(kept), len(names) - len(chosen)
+        asked_pairs = sorted(map(_asked_pair, pairs), key=_order)
+        return live, since_last_change(asked_pairs), len(names) - len(chosen)
 
 
-def _order(pair: EvidencePair) -> tuple[int, str, str]:
-    return pair.asked, pair.trace_id, pair.role
+class AskedPair(NamedTuple):
+    """A row of `live_pairs`: what it says, and when it was asked about which trace and question."""
+
+    asked: int
+    trace_id: str
+    question_key: str
+    pair: EvidencePair
 
 
-def _evidence_pair(row: Sequence[Any]) -> EvidencePair:
+def _order(asked: AskedPair) -> tuple[int, str, str]:
+    return asked.asked, asked.trace_id, asked.pair.role
+
+
+def _asked_pair(row: Sequence[Any]) -> AskedPair:
     trace_id, question, asked, role, state, measured = row
-    if state == "skipped":
-        why = msgspec.json.decode(bytes(measured))["why"] if measured is not None else None
-        return EvidencePair(trace_id, question, int(asked), role, state, None, why)
-    values = msgspec.json.decode(bytes(measured), type=PairValues)
-    return EvidencePair(trace_id, question, int(asked), role, state, values)
+    values = why = None
+    if state != "skipped":
+        values = msgspec.json.decode(bytes(measured), type=PairValues)
+    elif measured is not None:
+        why = msgspec.json.decode(bytes(measured))["why"]
+    pair = EvidencePair(_UNNUMBERED, role, state, values, why)
+    return AskedPair(int(asked), trace_id, question, pair)
 
 
-def since_last_change(pairs: Sequence[EvidencePair]) -> list[EvidencePair]:
+def without_ids(asked: Sequence[AskedPair]) -> tuple[EvidencePair, ...]:
+    """The pairs as evidence, in the order in which they were asked: questions become numbers."""
+    numbers: dict[str, int] = {}
+    return tuple(
+        replace(one.pair, question=numbers.setdefault(one.question_key, len(numbers)))
+        for one in asked
+    )
+
+
+def hours_of(asked: Sequence[AskedPair]) -> float:
+    """The hours over which the shadow was asked."""
+    times = [one.asked for one in asked if one.pair.role == "shadow"]
+    return (max(times) - min(times)) / HOUR if times else 0.0
+
+
+def since_last_change(asked: Sequence[AskedPair]) -> list[AskedPair]:
     """The pairs from the moment on that the shadow has had the index that it has now."""
     indexes = [
-        (place, pair.values.other.index)
-        for place, pair in enumerate(pairs)
-        if pair.role != "self" and pair.values is not None and pair.values.other.index is not None
+        (place, values.other.index)
+        for place, one in enumerate(asked)
+        if one.pair.role != "self"
+        and (values := one.pair.values) is not None
+        and values.other.index is not None
     ]
     if not indexes:
-        return list(pairs)
+        return list(asked)
     newest = indexes[-1][1]
     others = [place for place, index in indexes if index != newest]
-    return list(pairs[others[-1] + 1 :]) if others else list(pairs)
+    return list(asked[others[-1] + 1 :]) if others else list(asked)
 
 
 class FiringTime(NamedTuple):

@@ -301,7 +301,7 @@ class Mirror:
             self._seen.pop(key, None)
         for tenant, app in apps_with_traces(self.database):
             if tidies:
-                self._note_interrupted(tenant, app, now)
+                self._tidy(tenant, app, now)
             rows = self.database.read(
                 "SELECT minute, count(*) FROM live_traces WHERE tenant = ? AND app = ?"
                 " AND minute >= ? GROUP BY minute ORDER BY minute",
@@ -376,6 +376,8 @@ class Mirror:
         with self.database.transaction() as execute:
             while self._waiting and self._tokens >= 1 and not (room and len(chosen) >= room):
                 question = self._waiting.popleft()
+                if not self._is_there(execute, question):
+                    continue  # it was deleted meanwhile
                 why = _why_not(question.trace)
                 if why is None and room == 0:
                     # As many as would have been asked count as not answered.
@@ -400,6 +402,11 @@ class Mirror:
         self._tokens -= 1
         return question
 
+    @staticmethod
+    def _is_there(execute: Execute, question: MirroredQuestion) -> bool:
+        sql = "SELECT 1 FROM live_traces WHERE tenant = ? AND trace_id = ?"
+        return execute(sql, (question.tenant, question.trace_id)).fetchone() is not None
+
     def _claim(
         self,
         execute: Execute,
@@ -418,8 +425,11 @@ class Mirror:
         )  # fmt: skip
         return bool(execute(_CLAIM, row).rowcount == 1)
 
-    def _note_interrupted(self, tenant: str, app: str, now: int) -> None:
-        """Mark questions that a server was asking when it ended."""
+    def _tidy(self, tenant: str, app: str, now: int) -> None:
+        """Mark questions that a server was asking when it ended, and forget deleted traces.
+
+        A trace may be deleted in the moment in which another server claims its question.
+        """
         since = (now - 2 * 24 * 60 * MINUTE) // MINUTE
         with self.database.transaction() as execute:
             execute(
@@ -432,6 +442,12 @@ class Mirror:
                     since,
                     now - INTERRUPTED_AFTER,
                 ),
+            )
+            execute(
+                "DELETE FROM live_pairs WHERE tenant = ? AND app = ? AND minute >= ? AND NOT EXISTS"
+                " (SELECT 1 FROM live_traces t WHERE t.tenant = live_pairs.tenant"
+                " AND t.trace_id = live_pairs.trace_id)",
+                (tenant, app, since),
             )
 
     def _store(self, answered: Sequence[AnsweredQuestion], now: int) -> None:

@@ -65,8 +65,11 @@ class RetentionPart:
             ("live_pairs", "body", bodies),
             ("live_traces", "", traces),
             ("live_pairs", "", traces),
+            ("live_outbox", "", traces),  # messages name traces
             ("live_deletions", "", minute - DAY),
             ("live_counts", "", windows),
+            ("live_alert_events", "", windows),
+            ("live_metric_hours", "", windows),
             ("eval_live_minutes", "", windows),
             ("eval_live_windows", "", windows),
         )
@@ -80,6 +83,9 @@ class RetentionPart:
             "live_counts": "tenant, minute, outcome",
             "eval_live_minutes": "tenant, app, minute, build, index_hash, question_type",
             "eval_live_windows": "number",
+            "live_outbox": "number",
+            "live_alert_events": "number",
+            "live_metric_hours": "tenant, app, metric, hour, build, index_hash, question_type",
         }[table]
         where = "minute < ?"
         end: object = before
@@ -87,6 +93,12 @@ class RetentionPart:
             where, end = "ends_at < ?", at_minute(max(0, before))
         elif table == "live_deletions":
             where, end = "deleted < ?", before * 60_000
+        elif table == "live_alert_events":
+            where, end = "at < ?", before * 60_000
+        elif table == "live_outbox":
+            where, end = "created < ? AND state <> 'waiting'", before * 60_000
+        elif table == "live_metric_hours":
+            where, end = "hour < ?", before // 60
         verb = f"DELETE FROM {table}"
         if column:
             verb, where = f"UPDATE {table} SET {column} = NULL", f"{where} AND {column} IS NOT NULL"

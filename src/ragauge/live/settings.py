@@ -108,7 +108,8 @@ class PromotionRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     citation_accuracy  the least share of answers whose citations are all valid
     delta_s            the largest median of ΔS
     recall_margin      live's top 5 may be covered by so much less than live covers them itself
-    flip_margin        the share of questions with changing outcomes may be higher by so much
+    flip_rate          the share of questions with changing outcomes is no higher than live's, and
+                       its upper bound is below this: from there on the alert `lambda-flip` fires
     failed             the largest share of questions that were not answered in time, or at all
     index_only         the shadow gives no answers: what needs them is not judged
     """
@@ -117,7 +118,7 @@ class PromotionRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     citation_accuracy: Rate = 0.95
     delta_s: Annotated[float, Meta(ge=0, le=2)] = 0.40
     recall_margin: Rate = 0.02
-    flip_margin: Rate = 0.05
+    flip_rate: Rate = 0.10
     failed: Rate = 0.01
     index_only: bool = False
 

@@ -11,6 +11,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -303,12 +304,17 @@ class Traffic:
 
     def _quarantine(self, body: SpooledBody) -> None:
         """Put a body aside: in a file beside the spool, counted, and never read again."""
-        folder = self.folder / QUARANTINE
-        folder.mkdir(mode=0o700, exist_ok=True)
-        path = folder / f"{body.number}.{body.kind}"
+        path = self.folder / quarantine_path(str(body.number), body.tenant, body.kind)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         path.write_bytes(body.body)
         path.chmod(0o600)
         log.error("body %d is put aside in %s", body.number, path)
         with self.database.transaction() as execute:
             execute(_COUNT, (body.tenant, body.received // MINUTE, "quarantined", 0, 1))
         self.waiting[body.number] = 0
+
+
+def quarantine_path(number: str, tenant: str, kind: str) -> str:
+    """Where a body is put aside, below the folder of the spool: the name tells its tenant apart."""
+    digest = blake2b(tenant.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    return f"{QUARANTINE}/{number}-{digest}.{kind}"

@@ -25,6 +25,7 @@ from ragauge.live.alert_log import AlertLog
 from ragauge.live.alerts import AlertEvaluator
 from ragauge.live.database import LiveDatabase, SteadyDatabase
 from ragauge.live.decisions import Decisions
+from ragauge.live.metric_hours import MetricHours
 from ragauge.live.mirror import Mirror, gold_scorer
 from ragauge.live.outbox import Outbox
 from ragauge.live.retention import RetentionPart
@@ -123,8 +124,14 @@ def retention_part(context: WorkerContext) -> Part:
     return RetentionPart(context.database, context.settings.retention, folder)
 
 
+def hours_part(context: WorkerContext) -> Part:
+    """What sums windows up for long ranges."""
+    return MetricHours(context.database)
+
+
 PARTS: list[Callable[[WorkerContext], Part]] = [
     ScoredTraffic,
+    hours_part,
     mirror_part,
     alerts_part,
     decision_part,  # after the alerts: two windows of them roll back

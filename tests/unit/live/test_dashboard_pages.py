@@ -17,6 +17,8 @@ from ragauge.live.access import create_token
 from ragauge.live.dashboard import charts, pages, queries
 from ragauge.live.dashboard.charts import ChartPoint, TimeLine
 from ragauge.live.database import LiveDatabase
+from ragauge.live.metric_hours import MetricHours
+from ragauge.live.traffic import quarantine_path
 from tests.support import live_rows as rows
 from tests.support.live_rows import MINUTE, NOW
 from tests.support.live_server import live_client
@@ -219,6 +221,68 @@ def test_a_trace_shows_hits_citations_and_strays(client: TestClient) -> None:
 )
 def test_what_is_not_there_is_404(client: TestClient, page: str) -> None:
     assert client.get(page).status_code == 404
+
+
+def test_the_overview_says_loudly_what_is_in_no_number(client: TestClient) -> None:
+    """Green numbers over half of the traffic are no green numbers."""
+    live: Any = client.app.state.live  # type: ignore[attr-defined]
+    with live.databases() as database:
+        rows.add_windows(database, [rows.window_row(NOW, {"live.coverage": rows.metric(0.9)})])
+        rows.add_trace(database, "t1", None, arrived=NOW - 7000)
+    text = client.get("/").text
+    assert "all is within its threshold" in text
+    assert 'role="alert"' not in text
+    assert re.search(r'id="lag">Last accepted .*never.* last scored .*7 s ago.*nothing waits', text)
+    with live.databases() as database:
+        rows.add_counts(database, [("", NOW // MINUTE - 9, "quarantined", 0, 2)])
+    text = client.get("/").text
+    assert "2 bodies were put aside in `quarantine/`" in text
+    assert "Some of what came is in no number below" in text
+    assert "all is within its threshold" not in text
+    assert "2 bodies were put aside" in client.get("/ingest").text
+    with live.databases() as database, database.transaction() as execute:
+        execute("DELETE FROM live_counts", ())
+    folder = live.spool_folder / "quarantine"
+    folder.mkdir()
+    (live.spool_folder / quarantine_path("7", "", "rows")).write_bytes(b"old")
+    (live.spool_folder / quarantine_path("8", "other", "rows")).write_bytes(b"of somebody else")
+    assert "1 body was put aside" in client.get("/").text  # whenever that was
+    live.worker_state = lambda: {"running": False, "restarts": 3}
+    assert "The worker does not run: nothing is scored." in client.get("/").text
+
+
+def test_the_overview_says_how_long_what_was_accepted_waits(client: TestClient) -> None:
+    live: Any = client.app.state.live  # type: ignore[attr-defined]
+    live.counts.add("", "accepted", 3, 1)
+    live.spool.put("", b"k" * 16, "rows", NOW - 20_000, b"{}", 1.0).result(10)
+    assert re.search(
+        r"Last accepted .*0 s ago.* last scored .*never.* 1 body waits, the oldest for 20 s",
+        client.get("/").text,
+    )
+
+
+def test_a_quarter_of_a_year_is_drawn_of_hours(client: TestClient) -> None:
+    """A spike of one window in 40 days is in the drawing, and the table has the newest windows."""
+    live: Any = client.app.state.live  # type: ignore[attr-defined]
+    ends = [NOW - at * 6 * 60 * MINUTE for at in range(160)]
+    with live.databases() as database:
+        rows.add_windows(
+            database,
+            [
+                rows.window_row(at, {"live.coverage": rows.metric(0.2 if at == ends[77] else 0.9)})
+                for at in ends
+            ],
+        )
+        assert "No window of the last 90d" in client.get("/metric?range=90d").text
+        for _ in range(3):
+            MetricHours(database).step(NOW)
+    text = client.get("/metric?range=90d").text
+    assert "the last value of several windows" in text
+    assert "The last 50 of 160 windows" in text
+    assert "0.2000" not in text.split("<tbody>")[1]  # it is not among the newest 50
+    figure = text.split("<figure")[1].split("</figure>")[0]
+    ticks = re.findall(r'text-anchor="end"[^>]*>([0-9.]+)<', figure)
+    assert min(map(float, ticks)) <= 0.2  # the axis reaches down to it
 
 
 def test_tenants_see_nothing_of_each_other(client: TestClient) -> None:

@@ -78,7 +78,7 @@ def test_windows_come_in_pages_and_none_is_lost(
     rows.add_windows(database, parts)
     found = list(
         queries.windows_since(
-            database, "", "shop", rows.time_text(NOW - 3_600_000), metric="m", total=False
+            database, "", "shop", rows.time_text(NOW - 3_600_000), metric="m", by="build"
         )
     )
     # From the oldest on; of the newest moment b1 was left out.
@@ -87,7 +87,7 @@ def test_windows_come_in_pages_and_none_is_lost(
     ]  # fmt: skip
     assert all(list(window.metrics) == ["m"] for window in found)
     late = queries.windows_since(
-        database, "", "shop", rows.time_text(NOW - 6 * MINUTE), metric="m", total=False
+        database, "", "shop", rows.time_text(NOW - 6 * MINUTE), metric="m", by="build"
     )
     assert len(list(late)) == 3  # began 5 or 6 minutes ago
 

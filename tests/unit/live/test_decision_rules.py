@@ -25,7 +25,6 @@ from ragauge.live.pairs import PairValues, SideValues
 from ragauge.live.settings import PromotionRule
 from tests.support.cases import cases
 
-HOUR = 3_600_000
 QUIET = AlertWindow(begins_at="2026-09-21T13:00:00Z", ends_at="2026-09-21T13:05:00Z")
 NEXT = AlertWindow(begins_at="2026-09-21T13:05:00Z", ends_at="2026-09-21T13:10:00Z")
 
@@ -38,7 +37,7 @@ def pair(
     other: str = "cited",
     found: int | None = 5,
     delta_s: float | None = 0.3,
-    question: str | None = None,
+    question: int | None = None,
     rung: str | None = "exact",
     **more: Any,
 ) -> EvidencePair:
@@ -52,8 +51,7 @@ def pair(
         **more,
     )
     state = "errored" if other == "failed" else "answered"
-    key = question or f"q{number}"
-    return EvidencePair(f"t{number}", key, number * HOUR // 20, role, state, values)
+    return EvidencePair(number if question is None else question, role, state, values)
 
 
 def good_pairs(n: int = 600) -> list[EvidencePair]:
@@ -74,6 +72,7 @@ def evidence(
     values = {
         "tenant": "", "app": "shop", "live": "i1", "shadow": "http://shadow#1",
         "windows": tuple(windows), "pairs": tuple(good_pairs() if pairs is None else pairs),
+        "hours": 30.0,
         "rule": PromotionRule(), "least_pairs": 200, "least_hours": 24.0,
         "ragauge_version": "1.2.3", "config_hash": "c0ffee", **more,
     }  # fmt: skip
@@ -113,7 +112,7 @@ def test_a_shadow_that_is_as_good_is_promoted() -> None:
     assert [one.status for one in record.criteria[:6]] == ["pass"] * 6
     assert [one.status for one in record.criteria[6:]] == ["not-judged"] * 2
     assert record.pairs["shadow-answered"] == 600
-    assert record.hours == pytest.approx(599 / 20)
+    assert record.hours == 30.0
     recall = criterion(record, "recall-proxy")
     assert (recall.value, recall.baseline, recall.n) == (1.0, 1.0, 200)
 
@@ -122,9 +121,9 @@ def test_too_few_pairs_or_hours_hold() -> None:
     record = decide(evidence(least_pairs=601))
     assert record.decision == "hold"
     assert record.reasons == ("600 pairs, of 601 that are needed",)
-    record = decide(evidence(least_hours=30.0))
+    record = decide(evidence(least_hours=30.0, hours=29.9))
     assert record.decision == "hold"
-    assert record.reasons == ("pairs of 29.9 hours, of 30 that are needed",)  # 599 / 20 = 29.95
+    assert record.reasons == ("pairs of 29.9 hours, of 30 that are needed",)
 
 
 def test_no_pairs_hold_with_every_reason() -> None:
@@ -214,9 +213,32 @@ def test_without_live_asked_again_there_is_no_baseline() -> None:
     assert criterion(record, "flip-rate").status == "not-measured"
 
 
+@pytest.mark.parametrize(
+    ("questions", "live", "shadow", "status"),
+    [
+        (200, 4, 4, "pass"),  # equal rates: the letter of the source
+        (200, 4, 5, "fail"),  # one more than live
+        (200, 5, 4, "pass"),
+        (30, 0, 0, "fail"),  # 0 of 30: the upper bound is 0.114, and 0.10 would page
+        (40, 0, 0, "pass"),  # 0 of 40: 0.088
+    ],
+)
+def test_the_flip_rate_is_at_most_that_of_live(
+    questions: int, live: int, shadow: int, status: str
+) -> None:
+    pairs = [pair(number) for number in range(questions)]
+    pairs += [
+        pair(n, "again", other="refused" if n < shadow else "cited") for n in range(questions)
+    ]
+    pairs += [pair(n, "self", other="refused" if n < live else "cited") for n in range(questions)]
+    flips = criterion(decide(evidence(pairs)), "flip-rate")
+    assert flips.status == status
+    assert (flips.value, flips.baseline) == (shadow / questions, live / questions)
+
+
 def test_repeats_of_a_question_in_the_traffic_count_as_repeats() -> None:
-    pairs = [pair(number, question=f"q{number % 300}") for number in range(600)]
-    pairs += [pair(number, "self", question=f"q{number % 300}") for number in range(0, 300, 2)]
+    pairs = [pair(number, question=number % 300) for number in range(600)]
+    pairs += [pair(number, "self", question=number % 300) for number in range(0, 300, 2)]
     flips = criterion(decide(evidence(pairs)), "flip-rate")
     assert (flips.status, flips.n) == ("pass", 300)
 
@@ -224,7 +246,7 @@ def test_repeats_of_a_question_in_the_traffic_count_as_repeats() -> None:
 def test_a_question_weighs_once_however_often_it_is_asked() -> None:
     """A question that 400 people ask is one question: 201, of which that one is lost."""
     pairs = [pair(number) for number in range(200)]
-    pairs += [pair(1000 + n, other="uncited", question="popular") for n in range(400)]
+    pairs += [pair(1000 + n, other="uncited", question=999) for n in range(400)]
     coverage = criterion(decide(evidence(pairs)), "coverage")
     assert coverage.n == 201
     assert coverage.value == pytest.approx(200 / 201)
@@ -252,8 +274,7 @@ def test_live_that_fails_to_answer_again_does_not_lower_the_baseline() -> None:
 
 
 def test_questions_that_an_open_breaker_kept_back_count_as_failed() -> None:
-    skipped = [EvidencePair(f"s{n}", f"s{n}", n, "shadow", "skipped", None, "circuit-open")
-               for n in range(7)]  # fmt: skip
+    skipped = [EvidencePair(900 + n, "shadow", "skipped", None, "circuit-open") for n in range(7)]
     record = decide(evidence([*good_pairs(), *skipped]))
     failed = criterion(record, "failed")
     assert (failed.status, failed.n) == ("fail", 607)
@@ -362,7 +383,9 @@ def test_the_record_says_what_it_rests_on() -> None:
     assert record["thresholds"]["recall_margin"] == 0.02
     assert record["thresholds"]["least_pairs"] == 200
     assert record["rungs"] == {"exact": 600}
-    assert record["agreement"]["cite_first"] == {"value": 1.0, "n": 600}
+    cites = record["agreement"]["cite_first"]
+    assert (cites["value"], cites["n"], cites["interval"][1]) == (1.0, 600, 1.0)
+    assert record["agreement"]["kendall_tau"] == {"value": None, "n": 0, "interval": None}
     assert record["agreement"]["shadow_latency_ms"] == {"p50": 110.0, "p95": 110.0, "n": 600}
     assert len(record["evidence_hash"]) == 64
     for one in record["criteria"][:5]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 
 from ragauge.errors import RagaugeError
 from ragauge.live.database import LiveDatabase, open_database
-from ragauge.live.decision_rules import record_bytes, unpack_evidence
+from ragauge.live.decision_rules import RULES, evidence_maker, record_bytes, unpack_evidence
 from ragauge.live.decisions import (
     LATE_ALERTS,
     SETTLE,
@@ -112,9 +113,14 @@ def test_rules_of_another_version_are_not_passed_off_as_these(
     database: LiveDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     promoted(database)
-    monkeypatch.setattr("ragauge.live.decisions.RULES", 2)
-    with pytest.raises(RagaugeError, match="version 1 of the rules, and this is 2"):
+    monkeypatch.setattr("ragauge.live.decisions.RULES", RULES + 1)
+    with pytest.raises(RagaugeError, match=f"version {RULES} of the rules, and this is"):
         repeat_decision(database, newest(database))
+    # Evidence of version 1 was packed otherwise: its version is read all the same.
+    maker = evidence_maker(
+        zlib.compress(b'{"rules":1,"ragauge_version":"0","pairs":[["t","q",1]]}')
+    )
+    assert (maker.rules, maker.ragauge_version) == (1, "0")
 
 
 def test_a_decision_is_never_changed_or_deleted(database: LiveDatabase) -> None:
@@ -212,7 +218,7 @@ def test_of_very_many_pairs_a_stable_sample_is_taken(database: LiveDatabase) -> 
     record = read_record(newest(database))
     assert (record.pairs["shadow-answered"], record.pairs["left-out"]) == (300, 300)
     sampled = database.read("SELECT evidence FROM eval_decisions")
-    assert len({pair.trace_id for pair in unpack_evidence(bytes(sampled[0][0])).pairs}) == 300
+    assert len({pair.question for pair in unpack_evidence(bytes(sampled[0][0])).pairs}) == 300
 
 
 def test_pairs_that_were_skipped_or_are_being_asked(database: LiveDatabase) -> None:

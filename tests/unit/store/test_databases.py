@@ -506,7 +506,7 @@ def test_rows_survive_the_way_back_and_the_way_up_again(url: str) -> None:
         store.tag("kept", "2026-a")
         run = store.run("2026-a")
     assert run is not None
-    assert version_of(url) == migration_steps.newest(url.partition(":")[0].removesuffix("ql")) == 5
+    assert version_of(url) == migration_steps.newest(url.partition(":")[0].removesuffix("ql")) == 6
     before = dump(url)
     migrate_to(url, 1)
     assert version_of(url) == 1
@@ -514,7 +514,7 @@ def test_rows_survive_the_way_back_and_the_way_up_again(url: str) -> None:
     with pytest.raises(Exception, match="eval_scorings"):
         sql(url, "SELECT * FROM eval_scorings")
     with closing(opened(url, create=False)) as store:  # opening leads it up
-        assert version_of(url) == 5
+        assert version_of(url) == 6
         assert store.run("2026-a") == replace(run, branch=None, author=None, dirty=None)
         assert list(store.results("2026-a")) == RESULTS
         assert store.scorings("2026-a") == []
@@ -556,27 +556,27 @@ def test_the_way_back_to_nothing(url: str) -> None:
         assert store.runs() == []
 
 
-@pytest.mark.parametrize("version", [-1, 6])
+@pytest.mark.parametrize("version", [-1, 7])
 def test_a_version_that_is_not_known_cannot_be_gone_to(url: str, version: int) -> None:
     opened(url).close()
     with pytest.raises(RagaugeError, match=f"no version {version}"):
         migrate_to(url, version)
-    assert version_of(url) == 5
+    assert version_of(url) == 6
 
 
 def test_a_newer_store_is_refused_and_left_alone(url: str) -> None:
     with closing(opened(url)) as store:
         fill(store)
-    set_version(url, 6)
+    set_version(url, 7)
     before = dump(url)
     for create in (True, False):
-        with pytest.raises(RagaugeError, match="version 6") as error:
+        with pytest.raises(RagaugeError, match="version 7") as error:
             opened(url, create=create)
         assert code_of(error) == "newer-store"
     with pytest.raises(RagaugeError) as error:
         migrate_to(url, 1)
     assert code_of(error) == "newer-store"
-    assert version_of(url) == 6
+    assert version_of(url) == 7
     assert dump(url) == before
 
 
@@ -603,6 +603,7 @@ def test_migrations_are_numbered_and_each_can_be_undone(database: str) -> None:
     found = migration_steps.migrations(database)
     assert [(each.number, each.name) for each in found] == [
         (1, "runs"), (2, "scorings"), (3, "values"), (4, "decisions"), (5, "live"),
+        (6, "live_hours"),
     ]  # fmt: skip
     for each in found:
         made = {things(step, "CREATE") for step in each.up} - {None}
@@ -841,16 +842,16 @@ def test_copies_of_older_forms_are_never_overwritten(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/runs.db"
     with closing(opened(url)) as store:
         fill(store)
-    (tmp_path / "runs.db.v5.bak").write_text("mine")
+    (tmp_path / "runs.db.v6.bak").write_text("mine")
     for _ in range(2):
         migrate_to(url, 1)
         opened(url).close()
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "runs.db", "runs.db.v1.2.bak", "runs.db.v1.bak", "runs.db.v5.2.bak", "runs.db.v5.3.bak",
-        "runs.db.v5.bak",
+        "runs.db", "runs.db.v1.2.bak", "runs.db.v1.bak", "runs.db.v6.2.bak", "runs.db.v6.3.bak",
+        "runs.db.v6.bak",
     ]  # fmt: skip
-    assert (tmp_path / "runs.db.v5.bak").read_text() == "mine"
-    with closing(opened(f"sqlite:///{tmp_path}/runs.db.v5.2.bak")) as store:
+    assert (tmp_path / "runs.db.v6.bak").read_text() == "mine"
+    with closing(opened(f"sqlite:///{tmp_path}/runs.db.v6.2.bak")) as store:
         assert store.scorings("2026-a") == [SCORING]
 
 

@@ -21,8 +21,9 @@ from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION
 def COMMAND(trace_ids: tuple[str, ...], users: tuple[str, ...], tenant: str, **where: Any) -> int:  # noqa: N802
     """Delete traces: rows, bodies, pairs, gold candidates, and what waits in the spool.
 
-    A user is named as the app names it; the store has only a keyed hash of that. The numbers of
-    minutes and windows stay. Deleting what is not there is no error.
+    Messages to webhooks no longer name them. A user is named as the app names it; the store has
+    only a keyed hash of that. The numbers of minutes, windows and decisions stay, which name
+    nobody. Deleting what is not there is no error.
     """
     from ragauge.live.database import open_database
     from ragauge.live.delete import delete_traces
@@ -52,6 +53,7 @@ def COMMAND(trace_ids: tuple[str, ...], users: tuple[str, ...], tenant: str, **w
                 spool.close()
     say(
         f"deleted {deleted.traces} traces, {deleted.pairs} pairs, {deleted.candidates} gold "
-        f"candidates, and {deleted.spooled} traces that waited in the spool"
+        f"candidates, {deleted.spooled} traces that waited in the spool and {deleted.put_aside} "
+        f"bodies that were put aside, and took ids out of {deleted.messages} messages"
     )
     return 0

@@ -46,7 +46,9 @@ from ragauge.live.dashboard.tiles import (
 )
 from ragauge.live.dashboard.trace_view import shown_trace, side_by_side
 from ragauge.live.database import LiveDatabase
+from ragauge.live.metric_hours import MetricHour, read_hours
 from ragauge.live.settings import LiveSettings
+from ragauge.live.traffic import QUARANTINE, quarantine_path
 from ragauge.report.html import page as report_page
 from ragauge.report.html.markup import environment, package_text
 
@@ -61,6 +63,8 @@ BEHIND_MS = 5 * 60_000
 RANGES = {"6h": 6, "24h": 24, "7d": 168, "30d": 720, "90d": 2160}
 """Ranges of the page of a metric, in hours."""
 PARTS = {"total": "all", "build": "build", "index": "index", "type": "question type"}
+MOST_WINDOW_HOURS = 168
+"""Ranges up to this are drawn of windows; longer ones of hours."""
 BUCKETS = 360
 """Points of one line: more windows than that are drawn as their least, last and most."""
 TROUBLES = frozenset(
@@ -362,10 +366,14 @@ def overview(asked: PageRequest) -> Response:
         if part.dimension != "several"
     ]
     decisions = [one for one in queries.decisions(database, tenant, limit=20) if one.app == app]
+    troubles = _troubles(asked)
     return asked.html(
         "overview.html",
         title=f"{app} · overview",
-        hero=_hero(asked, tiles, alerts, last, arrived),
+        hero=_hero(asked, tiles, alerts, last, arrived, troubles),
+        troubles=troubles,
+        lag=_lag(asked, arrived),
+        server=asked.request.app.state.live,
         tiles=tiles,
         window=last,
         parts=parts,
@@ -387,6 +395,7 @@ def _hero(
     alerts: Sequence[queries.AlertRow],
     last: queries.LiveWindow | None,
     arrived: int | None,
+    troubles: Sequence[str],
 ) -> StatusLine:
     """The first line; an old window says nothing of today."""
     stale = behind = None
@@ -402,7 +411,61 @@ def _hero(
     waiting = _oldest_waiting(asked.request)
     if waiting is not None and asked.now - waiting > BEHIND_MS:
         behind = f"Scoring is {age(asked.now - waiting)} behind: what follows is not what happens"
-    return headline(tiles, alerts, stale=stale, behind=behind)
+    return headline(tiles, alerts, stale=stale, behind=behind, troubles=troubles)
+
+
+def _troubles(asked: PageRequest) -> list[str]:
+    """Why some of what came is in no number: it must be seen before any of them."""
+    troubles = []
+    live, tenant = asked.request.app.state.live, asked.caller.tenant
+    if live.worker_state is not None and not live.worker_state()["running"]:
+        troubles.append("The worker does not run: nothing is scored.")
+    day = {one.outcome: one for one in queries.outcomes(asked.database, tenant, _day(asked.now))}
+    put_aside = len(list(live.spool_folder.glob(quarantine_path("*", tenant, "*"))))
+    if "quarantined" in day:
+        put_aside = max(put_aside, day["quarantined"].traces)
+    if put_aside:
+        bodies = "1 body was" if put_aside == 1 else f"{put_aside:,} bodies were"
+        troubles.append(
+            f"{bodies} put aside in `{QUARANTINE}/` because reading failed: what came in "
+            f"{'it' if put_aside == 1 else 'them'} is not scored."
+        )
+    refused = sum(day[name].spans or 1 for name in ("refused", "unavailable") if name in day)
+    if refused:
+        troubles.append(
+            "In the last day senders were told to wait (429 or 503): the spool was full, or the "
+            "disk or the store was away."
+        )
+    return troubles
+
+
+def _day(now: int) -> int:
+    """The first minute of the last day."""
+    return now // 60_000 - 1439
+
+
+class _Lag(Struct, frozen=True):
+    """When something was last accepted and scored, and what waits in between."""
+
+    accepted: int | None
+    scored: int | None
+    bodies: int
+    oldest: int | None
+
+
+def _lag(asked: PageRequest, scored: int | None) -> _Lag:
+    minute = queries.last_accepted(asked.database, asked.caller.tenant)
+    accepted = None if minute is None else minute * 60_000
+    own = asked.request.app.state.live.counts.last_accepted
+    if own is not None and not asked.caller.tenant:  # to the second, where it is our own
+        accepted = max(own, accepted or 0)
+    spool = _spool_state(asked.request)
+    return _Lag(
+        accepted,
+        scored,
+        0 if spool is None else spool.bodies,
+        None if spool is None else spool.oldest,
+    )
 
 
 def _oldest_waiting(request: Request) -> int | None:
@@ -440,27 +503,16 @@ def metric(asked: PageRequest) -> Response:
     name = asked.asked("name") or (watched or names or [""])[0]
     spelt = asked.asked("range")
     chosen = spelt if spelt in RANGES else "24h"
-    by = asked.asked("by") if asked.asked("by") in PARTS else "total"
+    parted = asked.asked("by")
+    by = parted if parted in PARTS else "total"
     end = asked.now
     begin = end - RANGES[chosen] * 3_600_000
-    windows = queries.windows_since(
-        database, tenant, app, time_text(begin), metric=name, total=by == "total"
-    )
-    series: dict[str, list[queries.LiveWindow]] = {}
-    for window in windows:
-        if window.dimension == by:
-            key = part_name(window.build, window.index_hash, window.question_type)
-            series.setdefault(key, []).append(window)
-    # Those that were seen last come first: an index that is gone is of less interest.
-    order = sorted(series, key=lambda key: (series[key][-1].begins_at, key), reverse=True)
-    lines = [_time_line(key, series[key], name, begin, end) for key in order]
+    if RANGES[chosen] > MOST_WINDOW_HOURS:
+        drawn = _lines_of_hours(asked, name, by, begin, end)
+    else:
+        drawn = _lines_of_windows(asked, name, by, begin, end)
     threshold = thresholds.get(name)
     edges = [] if threshold is None else threshold.edges
-    listed = sorted(
-        (window for found in series.values() for window in found),
-        key=lambda window: (window.begins_at, window.number),
-        reverse=True,
-    )
     return asked.html(
         "metric.html",
         title=f"{app} · {name}",
@@ -472,15 +524,73 @@ def metric(asked: PageRequest) -> Response:
         by=by,
         threshold=threshold,
         chart=charts.time_chart(
-            f"{name} of {app}", lines, begin=begin, end=end, edges=edges,
+            f"{name} of {app}", drawn.lines, begin=begin, end=end, edges=edges,
             gap=max(3_600_000, 3 * (end - begin) // BUCKETS),
         ),
-        lines=order[: charts.MOST_LINES],
-        hidden_lines=max(len(order) - charts.MOST_LINES, 0),
-        windows=listed[:PAGE_ROWS],
-        count=len(listed),
-        is_thinned=any(len(found) > BUCKETS for found in series.values()),
+        lines=[line.name for line in drawn.lines[: charts.MOST_LINES]],
+        hidden_lines=max(len(drawn.lines) - charts.MOST_LINES, 0),
+        windows=drawn.newest,
+        count=drawn.count,
+        is_thinned=drawn.is_thinned,
     )  # fmt: skip
+
+
+class _Drawn(Struct, frozen=True):
+    """What the page of a metric shows: lines, the newest windows, and how many there are.
+
+    Lines that were seen last come first: an index that is gone is of less interest.
+    """
+
+    lines: list[TimeLine]
+    newest: Sequence[queries.LiveWindow]
+    count: int
+    is_thinned: bool
+
+
+def _lines_of_windows(asked: PageRequest, metric: str, by: str, begin: int, end: int) -> _Drawn:
+    """The lines of a range that is short enough to read all its windows."""
+    windows = list(
+        queries.windows_since(
+            asked.database, asked.caller.tenant, asked.app, time_text(begin), metric=metric, by=by
+        )
+    )
+    series: dict[str, list[queries.LiveWindow]] = {}
+    for window in windows:
+        key = part_name(window.build, window.index_hash, window.question_type)
+        series.setdefault(key, []).append(window)
+    order = sorted(series, key=lambda key: (series[key][-1].begins_at, key), reverse=True)
+    return _Drawn(
+        [_time_line(key, series[key], metric, begin, end) for key in order],
+        windows[: -PAGE_ROWS - 1 : -1],
+        len(windows),
+        any(len(found) > BUCKETS for found in series.values()),
+    )
+
+
+def _lines_of_hours(asked: PageRequest, metric: str, by: str, begin: int, end: int) -> _Drawn:
+    """The lines of a long range: the last value of some hours, with the least and the most."""
+    database, tenant, app = asked.database, asked.caller.tenant, asked.app
+    hours = read_hours(database, tenant, app, metric, begin, queries.SERIES[by])
+    width = max((end - begin) // BUCKETS, 1)
+    series: dict[str, dict[int, list[MetricHour]]] = {}
+    for hour in hours:
+        key = part_name(hour.build, hour.index_hash, hour.question_type)
+        series.setdefault(key, {}).setdefault(hour.ended // width, []).append(hour)
+    lines = [
+        TimeLine(key, tuple(_point_of_hours(key, found) for found in buckets.values()))
+        for key, buckets in series.items()
+    ]
+    lines.sort(key=lambda line: (line.points[-1].at, line.name), reverse=True)
+    newest = queries.newest_of_series(database, tenant, app, by, metric=metric, limit=PAGE_ROWS)
+    return _Drawn(lines, newest, sum(hour.windows for hour in hours), is_thinned=True)
+
+
+def _point_of_hours(key: str, hours: Sequence[MetricHour]) -> ChartPoint:
+    last = hours[-1]
+    windows = sum(hour.windows for hour in hours)
+    low, high = min(hour.least for hour in hours), max(hour.most for hour in hours)
+    label = f"{key}, {windows} windows up to {moment(last.ended)} UTC"
+    return ChartPoint(last.ended, last.last, low, high, label)
 
 
 def _time_line(
@@ -657,7 +767,7 @@ def ingest(asked: PageRequest) -> Response:
     """How what comes in is dealt with: lag, what was refused, what waits."""
     tenant, now = asked.caller.tenant, asked.now
     minute = now // 60_000
-    spans = {"hour": minute - 59, "day": minute - 1439}
+    spans = {"hour": minute - 59, "day": _day(now)}
     counts = {
         name: queries.outcomes(asked.database, tenant, begin) for name, begin in spans.items()
     }
@@ -675,6 +785,7 @@ def ingest(asked: PageRequest) -> Response:
         sampling=asked.settings.sampling,
         behind_ms=BEHIND_MS,
         troubles=TROUBLES,
+        notices=_troubles(asked),
         outbox=queries.outbox(asked.database, tenant),
     )
 

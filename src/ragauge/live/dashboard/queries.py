@@ -305,21 +305,43 @@ def parts_of_window(
     return [_window(row, _metrics) for row in rows]
 
 
+SERIES = {
+    "total": _TOTAL,
+    "build": "build <> '' AND index_hash = '' AND question_type = ''",
+    "index": "build = '' AND index_hash <> '' AND question_type = ''",
+    "type": "build = '' AND index_hash = '' AND question_type <> ''",
+}
+"""The series of all traffic, and of its parts by one name."""
+
+
+def newest_of_series(
+    database: LiveDatabase, tenant: str, app: str, by: str, *, metric: str, limit: int
+) -> list[LiveWindow]:
+    """The last windows of the series by one name, with one metric, the newest first."""
+    rows = database.read(
+        f"SELECT {_WINDOW}, CAST(aggregate_json AS TEXT) FROM eval_live_windows"
+        f" WHERE tenant = ? AND app = ? AND {SERIES[by]}"
+        " ORDER BY begins_at DESC, number DESC LIMIT ?",
+        (tenant, app, limit),
+    )
+    read = _reader_of(metric)
+    return [_window(row, read) for row in rows]
+
+
 def windows_since(
-    database: LiveDatabase, tenant: str, app: str, since: str, *, metric: str, total: bool
+    database: LiveDatabase, tenant: str, app: str, since: str, *, metric: str, by: str
 ) -> Iterator[LiveWindow]:
     """One metric of the windows from a time on, in the order of their begin.
 
     They come in pages: the JSON of a quarter of a year does not have to fit into memory.
     """
-    only = _TOTAL if total else f"NOT ({_TOTAL})"
     after, number = since, -1
     read = _reader_of(metric)
     while True:
         rows = database.read(
             f"SELECT {_WINDOW}, CAST(aggregate_json AS TEXT) FROM eval_live_windows"
             " WHERE tenant = ? AND app = ? AND begins_at >= ? AND (begins_at > ? OR number > ?)"
-            f" AND {only} ORDER BY begins_at, number LIMIT ?",
+            f" AND {SERIES[by]} ORDER BY begins_at, number LIMIT ?",
             (tenant, app, after, after, number, PAGE_OF_WINDOWS),
         )
         for row in rows:
@@ -554,10 +576,14 @@ def put_gold_candidate(database: LiveDatabase, tenant: str, candidate: GoldCandi
     """Add a candidate; the one of the same trace is replaced."""
     with database.transaction() as execute:
         execute(
-            "INSERT INTO live_gold_candidates (tenant, trace_id, created, item_json)"
-            " VALUES (?, ?, ?, ?) ON CONFLICT (tenant, trace_id)"
+            "INSERT INTO live_gold_candidates (tenant, trace_id, created, item_json, user_key)"
+            " VALUES (?, ?, ?, ?, (SELECT user_key FROM live_traces"
+            " WHERE tenant = ? AND trace_id = ?)) ON CONFLICT (tenant, trace_id)"
             " DO UPDATE SET created = excluded.created, item_json = excluded.item_json",
-            (tenant, candidate.trace_id, candidate.created, candidate.item_json),
+            (
+                *(tenant, candidate.trace_id, candidate.created, candidate.item_json),
+                *(tenant, candidate.trace_id),
+            ),
         )
 
 

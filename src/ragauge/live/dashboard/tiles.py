@@ -217,10 +217,12 @@ def headline(
     *,
     stale: str | None,
     behind: str | None,
+    troubles: Sequence[str] = (),
 ) -> StatusLine:
-    """Green only if something was measured, it is current, and nothing fires or is beyond.
+    """Green only if all was measured, it is current, and nothing fires or is beyond.
 
-    `stale` says since when nothing came; `behind` that scoring does not keep up.
+    `stale` says since when nothing came; `behind` that scoring does not keep up; `troubles` why
+    some of what came is in no number.
     """
     firing = [alert for alert in alerts if alert.is_unresolved]
     counts = {state: sum(tile.state == state for tile in tiles) for state in TONES}
@@ -231,6 +233,8 @@ def headline(
         names = ", ".join(dict.fromkeys(alert.rule for alert in firing))
         plural = "alert is" if len(firing) == 1 else "alerts are"
         return StatusLine("bad", f"{len(firing)} {plural} firing: {names}", summary)
+    if troubles:
+        return StatusLine("bad", "Some of what came is in no number below", summary)
     if stale is not None:
         return StatusLine("quiet", stale, summary)
     if behind is not None:

@@ -32,7 +32,7 @@ TABLES = (
     "eval_scorings", "eval_metric_values", "eval_decisions", "eval_live_minutes",
     "eval_live_windows", "live_traces", "live_counts", "live_tokens", "live_sessions",
     "live_alerts", "live_alert_events", "live_outbox", "live_pairs", "live_gold_candidates",
-    "live_keys", "live_actions", "live_marks", "live_gold", "live_deletions",
+    "live_keys", "live_actions", "live_marks", "live_gold", "live_deletions", "live_metric_hours",
 )  # fmt: skip
 
 FACTS = ", ".join(ResultFacts._fields)

@@ -1,0 +1,2 @@
+ALTER TABLE live_gold_candidates DROP COLUMN user_key;
+DROP TABLE live_metric_hours;

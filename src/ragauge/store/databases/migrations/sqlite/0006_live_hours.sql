@@ -1,0 +1,21 @@
+-- What 90 days of windows were like, hour by hour, so that nobody has to read them all: the last, the
+-- least and the most of each metric of each series. `hour` counts from 1970 in UTC and has the windows
+-- that ended in it; `ended` is the end of the last of them, in milliseconds.
+CREATE TABLE live_metric_hours (
+    tenant TEXT NOT NULL,
+    app TEXT NOT NULL,
+    metric TEXT NOT NULL,
+    hour INTEGER NOT NULL,
+    build TEXT NOT NULL,
+    index_hash TEXT NOT NULL,
+    question_type TEXT NOT NULL,
+    windows INTEGER NOT NULL,
+    ended INTEGER NOT NULL,
+    last REAL NOT NULL,
+    least REAL NOT NULL,
+    most REAL NOT NULL,
+    PRIMARY KEY (tenant, app, metric, hour, build, index_hash, question_type)
+) STRICT, WITHOUT ROWID;
+
+-- A candidate may outlive its trace; it goes with its user all the same.
+ALTER TABLE live_gold_candidates ADD COLUMN user_key TEXT;
