@@ -37,7 +37,7 @@ HASHED := $(PIP) --no-deps --require-hashes --requirement
 # What the package needs is there by then, also what builds it.
 PACKAGE := $(PIP) --no-deps --no-build-isolation --editable .
 
-.PHONY: help demo test browser lint types unit adapters golden fuzz bench docs site requirements \
+.PHONY: help demo test browser javascript lint types unit adapters golden fuzz bench docs site requirements \
   changelog clean \
   slow slow-fuzz slow-imports slow-docs slow-documents slow-chunkings slow-live slow-scale slow-stats
 .DEFAULT_GOAL := help
@@ -48,12 +48,15 @@ help: ## show this list
 demo: $(DEMO_READY) ## score the bundled example, where one gate fails
 	$(DEMO_VENV)/bin/ragauge demo
 
-test: lint types browser site ## check everything: style, types, all tests
+test: lint types browser javascript site ## check everything: style, types, all tests
 	$(PYTEST) $(PARALLEL)
 	$(MAKE) adapters
 
 browser: ## get Chromium for the tests in a browser, where that needs no password
 	@bash scripts/browser.sh
+
+javascript: ## get the JavaScript packages for the tests of clients, where npm is installed
+	@bash scripts/javascript.sh
 
 lint: $(READY) ## check style and formatting
 	$(RUN) -m ruff check
@@ -66,8 +69,8 @@ unit: $(READY) ## the fast lane, under a minute: source, vectors, one module at 
 	$(IN_MEMORY) RAGAUGE_TEST_EFFORT=0.2 $(PYTEST) $(PARALLEL) $(FORGETFUL) -m "not slow" \
 	  tests/architecture tests/unit tests/vectors
 
-adapters: $(ADAPTERS_READY) ## the tests of the adapters, each against its real library
-	$(ADAPTERS_VENV)/bin/python -m pytest -q tests/unit/targets/test_adapters.py tests/unit/targets/test_quickstarts.py tests/unit/formats/test_rows_in_memory.py tests/unit/api tests/unit/recorder tests/unit/test_licences.py
+adapters: $(ADAPTERS_READY) ## the tests of the adapters and clients, each against its real library
+	$(ADAPTERS_VENV)/bin/python -m pytest -q tests/unit/targets/test_adapters.py tests/unit/targets/test_quickstarts.py tests/unit/formats/test_rows_in_memory.py tests/unit/api tests/unit/recorder tests/unit/test_licences.py tests/e2e/test_live_clients.py::test_langchain_with_openinference tests/e2e/test_live_clients.py::test_llama_index_with_openinference
 
 golden: $(READY) ## rewrite the golden outputs; read the diff before you commit it
 	$(PYTEST) tests/golden --update-golden
@@ -92,7 +95,7 @@ slow-documents: $(READY) ## real PDFs of many producers, and changed ones of eve
 slow-chunkings: $(READY) ## comparisons across chunkings, held against the truth by bytes
 	$(RUN) benchmarks/campaign.py chunkings --write docs/benchmarks.md
 
-slow-live: $(READY) ## a server that is killed 200 times, and one under load for 10 minutes
+slow-live: $(READY) javascript ## a server that is killed 200 times, and one under load for 10 minutes
 	$(RUN) benchmarks/campaign.py live --write docs/benchmarks.md
 
 slow-scale: $(READY) ## a million traces, cut in many ways: the same report

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from enum import IntFlag
+from enum import IntFlag, unique
 
 
+@unique
 class Fact(IntFlag):
     """What is true of a record; a column holds the sum."""
 
@@ -36,9 +37,9 @@ class Fact(IntFlag):
     GROUNDED_KNOWN = 1 << 25  # the trace says whether it is grounded
     CITES_SPAN = 1 << 26  # a citation has a span of its own
     BY_NATURAL = 1 << 27  # without REFUSED: it reads like a refusal, and only the token counts
-    OVERSAMPLED = 1 << 29  # kept by a higher rate than that of all traffic
     SAYS_REFUSED = 1 << 28  # a flag says so, and flags are not read
     CITES_IN_TEXT = 1 << 29  # there is no list: the text has numbers or ids of hits in brackets
+    OVERSAMPLED = 1 << 30  # kept by a higher rate than that of all traffic
 
 
 LAMBDA_STATES = ("→", "←", "<>", "×")
