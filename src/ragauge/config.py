@@ -315,6 +315,19 @@ def _named(config: Config) -> Iterator[tuple[TomlKey, str]]:
         yield ("embed",), config.embed.partition(":")[0]
     for name in config.embedders:
         yield ("embedders", name), name
+    yield from _texts_in(config.live, ("live",))
+
+
+def _texts_in(value: Any, key: TomlKey) -> Iterator[tuple[TomlKey, str]]:
+    """Every text below a key, with its own."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _texts_in(inner, (*key, name))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _texts_in(inner, (*key, number))
 
 
 def _beside(base: Path, name: str | None) -> str | None:

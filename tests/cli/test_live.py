@@ -54,6 +54,25 @@ def test_a_user_is_deleted_from_the_store_and_the_spool(store: str, folder: Fold
     assert gone.codes == {"window-gone"}
 
 
+@pytest.mark.parametrize("link", ["live.db", "kept.jsonl", "live.db.spool/spool.db", None])
+def test_an_export_spares_what_is_read(store: str, folder: Folder, link: str | None) -> None:
+    """A link in the folder, or the gold set of the project, is not written over."""
+    kept = folder.write("kept.jsonl", '{"qid": "A", "question": "x"}\n')
+    name = "gold.jsonl" if link is None else "kept.jsonl"
+    folder.write("ragauge.toml", f'gold = "{name}"\n')
+    (folder.path / "out").mkdir()
+    if link is None:
+        kept = folder.write("gold.jsonl", '{"qid": "A", "question": "x"}\n')
+    else:
+        kept = folder.path / link
+        (folder.path / "out" / "traces.jsonl").symlink_to(kept)
+    before = kept.read_bytes()
+    out = "." if link is None else "out"
+    outcome = folder.run("live", "export", "--store", store, "--window", "1", "--out", out)
+    assert (outcome.exit_code, outcome.codes) == (2, {"usage"})
+    assert kept.read_bytes() == before
+
+
 def test_what_is_not_there_or_not_said_is_refused(store: str, folder: Folder) -> None:
     missing = folder.run("live", "export", "--store", store, "--window", "99", "--out", "out")
     assert missing.codes == {"no-such-window"}

@@ -21,6 +21,8 @@ from pathlib import Path
 from ragauge.cli import main
 from ragauge.codes import CODES, ExitCode
 from tests.fuzz.case import Case, Finding
+from tests.fuzz.collect import COMMAND as COLLECT
+from tests.fuzz.collect import collect
 
 _EXITS = {int(code) for code in ExitCode} - {int(ExitCode.BUG)}
 _PROBLEM = re.compile(r"^error\[(?P<code>[^\]]*)\]: .*(?:\n(?!error\[).*)*", re.MULTILINE)
@@ -82,7 +84,8 @@ def run_case(case: Case, folder: Path) -> Outcome:
         sys.stdin = io.TextIOWrapper(io.BytesIO(), "utf-8")
         sys.stdout, sys.stderr = streams
         try:
-            exit_code = main.run(list(case.arguments))
+            first, *rest = case.arguments or ("",)
+            exit_code = collect(rest) if first == COLLECT else main.run(list(case.arguments))
         except BaseException as error:  # anything that is not an exit code is a finding
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{type(error).__name__} {Path(frame.filename).name}:{frame.lineno}"

@@ -430,6 +430,42 @@ def _exports() -> Iterator[Target]:
             yield Target(f"import-{path.name}", files, [path.name], commands)
 
 
+NATIVE_ROWS = [
+    {"trace_id": "t1", "app": "shop", "build": "v1", "index_hash": "i1", "type": "fact",
+     "question": "What is red?", "answer": "Apples [1].", "latency_ms": 12.5, "session": "s",
+     "user_id": "u", "hits": [{"id": "a.md#1", "doc": "a.md", "text": "Apples are red.",
+     "score": 0.9, "delta_s": 0.3, "start": 0, "end": 15}, "b.md#2"], "citations": ["a.md#1"]},
+    {"trace_id": "t2", "qid": "G1", "hits": [], "answer": {"text": "I don't know.",
+     "refused": True, "citations": []}, "tokens": 7, "ts": "2026-03-02T09:00:00Z"},
+    {"question": "Which?", "error": "timeout after 30 s", "perf": {"t_retrieve_ms": 3}},
+]  # fmt: skip
+
+
+def _bodies() -> Iterator[Target]:
+    """What is posted to a live monitor, where its packages are installed."""
+    if not find_spec("starlette"):
+        return
+    from tests.support.live_server import otlp_request
+
+    folder = Path(__file__).resolve().parents[1] / "fixtures" / "imports"
+    spans = otlp_request(2, error="boom")
+    native = {
+        "json": json.dumps(NATIVE_ROWS).encode(),
+        "x-ndjson": lines_of(NATIVE_ROWS),
+    }
+    for media, content in native.items():
+        command = f"collect /api/traces application/{media}"
+        yield Target(f"body-{media}", {"body": content}, ["body"], [command])
+    for path in (folder / "openinference-langchain.json", *sorted(folder.glob("*.pb"))):
+        media = "json" if path.suffix == ".json" else "x-protobuf"
+        command = f"collect /v1/traces application/{media}"
+        yield Target(f"body-{path.name}", {"body": path.read_bytes()}, ["body"], [command])
+    content = spans.SerializeToString()
+    command = "collect /v1/traces application/x-protobuf"
+    yield Target("body-spans", {"body": content}, ["body"], [command])
+    yield Target("body-gzip", {"body": content}, ["body"], [f"{command} gzip"], {"body": "gzip"})
+
+
 def _parsers() -> Iterator[Target]:
     documents = {name: text.encode() for name, text in DOCUMENTS.items()}
     documents["book.ipynb"] = json.dumps(NOTEBOOK, indent=1).encode()
@@ -622,6 +658,6 @@ def all_targets(folder: Path) -> list[Target]:
     (folder / "corpora").mkdir(parents=True)
     (folder / "stored").mkdir()
     return [
-        *_readers(), *_exports(), *_parsers(),
+        *_readers(), *_exports(), *_bodies(), *_parsers(),
         *_corpora(folder / "corpora"), *_stored(folder / "stored"),
     ]  # fmt: skip

@@ -37,7 +37,7 @@ def live_state(
     state = LiveState(
         settings_of(**live),
         url or f"sqlite:///{folder / 'live.db'}",
-        gold_questions=None if gold is None else lambda: gold,
+        gold_texts=(gold or {}).values(),
         clock=clock,
     )
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,11 +14,17 @@ import click
 from ragauge.cli.live_store import live_store_url
 from ragauge.cli.options import CommandOptions, options, permit, say
 from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION
+from ragauge.cli.streams import safe_streams
+from ragauge.files import connections
 from ragauge.files.redaction import without_password
 
 if TYPE_CHECKING:
+    from ragauge.config import Config
     from ragauge.live.server_state import LiveState
     from ragauge.live.settings import LiveSettings
+
+_WORKER = "from ragauge.cli.serve import run_worker; run_worker()"
+_LOG_FORMAT = "%(asctime)s %(levelname)s %(message)s"
 
 
 @click.command("serve", short_help="Collect traces of a running system, and watch it.")
@@ -58,38 +65,47 @@ def COMMAND(host: str | None, port: int | None, rate: float | None, **where: Any
     )
     url = live_store_url(asked)
     permit(config, [need for need in needs_of_live(config) if need.key != ("store",)])
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
-    )
-    return _serve(
-        settings, url, config_path=config.origin if Path(config.origin).exists() else None
-    )
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=_LOG_FORMAT)
+    return _serve(settings, url, config)
 
 
-def _serve(settings: LiveSettings, url: str, *, config_path: str | None) -> int:
+def run_worker() -> None:
+    """The worker process. What it prints goes to the terminal of the server, made safe as there."""
+    # A target or a library may print; whoever reads standard output waits for its end alone.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    from ragauge.live.worker import main
+
+    with safe_streams():
+        connections.listen(say)
+        logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=_LOG_FORMAT)
+        main()
+
+
+def _serve(settings: LiveSettings, url: str, config: Config) -> int:
     from ragauge.live.access import check_address, list_tokens
-    from ragauge.live.alert_rules import rules_of
     from ragauge.live.extras import require_serve
-    from ragauge.live.outbox import secrets_of
     from ragauge.live.spool import hold_spool, spool_folder
     from ragauge.live.worker_process import WorkerOrder, WorkerProcess
 
-    rules_of(settings.alerts)
-    secrets_of(settings.alerts)
+    texts = _checked_gold(settings, config)
     require_serve()
     from ragauge.live.server_state import LiveState
     from ragauge.live.web import LiveServer
 
     with ExitStack() as stack:
         stack.enter_context(hold_spool(spool_folder(settings, url)))
-        state = LiveState(settings, url, gold_questions=lambda: _gold_questions(settings))
+        state = LiveState(settings, url, gold_texts=texts)
         stack.callback(state.close)
         with state.databases() as database:
             check_address(settings.host, list_tokens(database), now=state.now())
         order = WorkerOrder(
-            settings=settings, store_url=url, spool=str(state.spool_folder), config=config_path
+            settings=settings,
+            store_url=url,
+            spool=str(state.spool_folder),
+            config=config.origin if Path(config.origin).exists() else None,
+            named_hosts=connections.named_hosts(),
         )
-        worker = WorkerProcess(order)
+        worker = WorkerProcess(order, _WORKER)
         worker.start()
         stack.callback(worker.stop)
         state.worker_state = worker.state
@@ -99,13 +115,25 @@ def _serve(settings: LiveSettings, url: str, *, config_path: str | None) -> int:
     return 0
 
 
-def _gold_questions(settings: LiveSettings) -> dict[str, str]:
-    from ragauge.formats.load import load_gold
+def _checked_gold(settings: LiveSettings, config: Config) -> list[str]:
+    """The questions of the gold set; whatever the worker would fail at is refused here."""
+    from ragauge.live.alert_log import check_log
+    from ragauge.live.alert_rules import rules_of
+    from ragauge.live.outbox import secrets_of
+    from ragauge.live.trace_values import KnownIds, LiveGold
+    from ragauge.run.run import target_kind
 
-    if settings.gold is None:
-        return {}
-    items = load_gold(settings.gold).items
-    return {item.qid: item.question for item in items if item.question is not None}
+    rules_of(settings.alerts)
+    secrets_of(settings.alerts)
+    if settings.alerts.log is not None:
+        check_log(settings.alerts.log)
+    if settings.shadow is not None:
+        for address in (settings.shadow.target, settings.shadow.live):
+            if address is not None:
+                target_kind(address)
+    KnownIds.read(settings.corpus)
+    items = LiveGold.read(settings.gold, fields=config.field_maps).items.values()
+    return [text for item in items for text in (item.question, *item.paraphrases) if text]
 
 
 def _announce(state: LiveState, address: str) -> None:

@@ -39,6 +39,11 @@ def name_host(host: str, by: str) -> None:
     _current.named[_normal(host)] = by
 
 
+def named_hosts() -> dict[str, str]:
+    """Who named which host, for another process that connects."""
+    return dict(_current.named)
+
+
 def announce(host: str, port: int | None = None) -> None:
     """Tell that a connection to a host is made now; once for each host and port."""
     log = _current

@@ -19,6 +19,8 @@ from ragauge.live.database import LiveDatabase
 
 AT_ONCE = 500
 _LONGEST_LINE = 2**20
+_SUFFIXES = (".jsonl", ".log")
+_BEGIN = b'{"number":'
 
 
 class AlertLog:
@@ -57,18 +59,52 @@ class AlertLog:
 
     def _start(self, path: Path) -> int:
         """The number of the last event in the file; a new file begins with the next event."""
-        try:
-            with path.open("r+b") as stream:
-                stream.seek(0, os.SEEK_END)
-                stream.seek(max(0, stream.tell() - _LONGEST_LINE))
-                text = stream.read()
-                whole, _, cut = text.rpartition(b"\n")
-                if cut:  # a line that a crash has cut is written again
-                    stream.seek(-len(cut), os.SEEK_END)
-                    stream.truncate()
-            return int(msgspec.json.decode(whole.rpartition(b"\n")[2])["number"])
-        except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError):
-            return int(self.database.read("SELECT max(number) FROM live_alert_events")[0][0] or 0)
+        last = check_log(path)
+        if last is not None:
+            return last
+        return int(self.database.read("SELECT max(number) FROM live_alert_events")[0][0] or 0)
+
+
+def check_log(path: str | os.PathLike[str]) -> int | None:
+    """The number of the last event in a log, None where there is none yet; spares other files.
+
+    Whoever wrote ragauge.toml names the file, and chooses some of the words in it: those lines must
+    not come to stand in what a shell reads, nor behind the rows of a gold set.
+    """
+    real = Path(os.path.realpath(path))
+    if real.suffix not in _SUFFIXES:
+        raise _not_a_log(path, f"a log ends with {' or '.join(_SUFFIXES)}")
+    try:
+        with real.open("r+b") as stream:
+            stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, stream.tell() - _LONGEST_LINE))
+            text = stream.read()
+            whole, _, cut = text.rpartition(b"\n")
+            last = _number_of(whole.rpartition(b"\n")[2]) if whole else None
+            is_ours = last is not None if whole else cut.startswith(_BEGIN[: len(cut)])
+            if not is_ours:
+                raise _not_a_log(path, "it has other lines than alerts")
+            if cut:  # a line that a crash has cut is written again
+                stream.seek(-len(cut), os.SEEK_END)
+                stream.truncate()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _not_a_log(path, error.strerror or str(error)) from error
+    return last
+
+
+def _number_of(line: bytes) -> int | None:
+    try:
+        return int(msgspec.json.decode(line)["number"])
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _not_a_log(path: str | os.PathLike[str], why: str) -> RagaugeError:
+    message = f"[live.alerts] log: `{os.fspath(path)}` cannot be written to: {why}"
+    hint = "name a new file, as alerts.jsonl, in a folder that you may write to"
+    return RagaugeError.of("bad-config", message, hint=hint)
 
 
 _COLUMNS = "number, tenant, app, rule, series, at, before, after, record_json"

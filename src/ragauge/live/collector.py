@@ -37,6 +37,8 @@ _IN_THREAD = 256 * 1024
 """A larger body is read beside the others, so that the server goes on answering."""
 _SMALL = 2**20
 """What unpacks to less is no bomb, whatever its ratio."""
+_MOST_MEMBERS = 16
+"""Parts of one gzip body: each is copied with all that follows it. Exporters send one."""
 _USUAL_RATIO = 8
 _UNKNOWN_LENGTH = 64 * 1024
 _MOST_REASONS = 20
@@ -233,8 +235,11 @@ def _unpacked(body: _Body) -> bytes:
 
 
 def _inflated(data: bytes, bits: int, most: int) -> bytes:
-    parts, left = [], most
+    parts: list[bytes] = []
+    left = most
     while data:
+        if len(parts) == _MOST_MEMBERS:
+            raise RefusedRequestError(400, f"the body has more than {_MOST_MEMBERS} packed parts")
         unpacker = zlib.decompressobj(bits)
         part = unpacker.decompress(data, left + 1)
         left -= len(part)

@@ -16,6 +16,7 @@ from pathlib import Path
 from ragauge.errors import RagaugeError
 from ragauge.live.database import LiveDatabase
 from ragauge.live.settings import Retention
+from ragauge.live.traffic import PUT_ASIDE
 from ragauge.live.windows import at_minute
 
 DAY = 24 * 60
@@ -157,5 +158,5 @@ class RetentionPart:
         oldest = now / 1000 - self.rule.bodies * DAY * 60
         with suppress(OSError):
             for path in self.folder.iterdir():
-                if path.stat().st_mtime < oldest:
+                if path.suffix in PUT_ASIDE and path.stat().st_mtime < oldest:
                     path.unlink()

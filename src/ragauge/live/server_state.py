@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,7 @@ class LiveState:
         settings: LiveSettings,
         store_url: str,
         *,
-        gold_questions: Callable[[], dict[str, str]] | None = None,
+        gold_texts: Iterable[str] = (),
         clock: Callable[[], int] = now_ms,
     ) -> None:
         self.settings = settings
@@ -90,8 +90,7 @@ class LiveState:
             self.traces_an_hour = traces_an_hour(database, self.started)
         self.counts = IngestCounts(clock)
         self.redactor = Redactor(settings.redaction, key)
-        texts = {} if gold_questions is None else gold_questions()
-        gold_keys = frozenset(filter(None, map(question_key, texts.values())))
+        gold_keys = frozenset(filter(None, map(question_key, gold_texts)))
         self.sampler = TraceSampler(
             settings,
             span_question=_span_question(),

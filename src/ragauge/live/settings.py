@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from ragauge.config import Config, faulty_key
 from ragauge.errors import RagaugeError
+from ragauge.files.http_client import WebError, host_and_port
 
 Rate = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=1)]
@@ -88,6 +89,13 @@ class Webhook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     url: str
     secret_variable: str | None = None
     per_minute: Count = 30
+
+    def __post_init__(self) -> None:
+        """Refuse what nobody can be told by; a URL may be a secret, and is not shown."""
+        try:
+            host_and_port(self.url)
+        except WebError:
+            raise ValueError("`url` must be http://HOST/PATH or https://HOST/PATH") from None
 
 
 class Alerts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -41,7 +41,8 @@ _LEVEL = 1
 _encode_row = msgspec.json.Encoder().encode
 _encode_trace = msgspec.json.Encoder(order="deterministic").encode
 _SET_LATER = ("seed", *TRACE_SPELLINGS["qid"], "unknown_ids", "oversampled")
-_LONGEST_NAME = 200
+_LONGEST_NAME, _MOST_BYTES = 200, 480
+"""Five names make a key, and PostgreSQL has indexes for keys of up to 2,700 bytes."""
 _NOTHING: dict[str, Any] = {}
 
 
@@ -167,7 +168,7 @@ class TraceReader:
     ) -> TraceValues:
         """What is kept of a row; one that cannot be read is kept as it is, with the reason."""
         trace_id = row.get("trace_id")
-        trace_id = trace_id if isinstance(trace_id, str) and trace_id else fallback_id
+        trace_id = storable(trace_id) if isinstance(trace_id, str) and trace_id else fallback_id
         facts = {name: row[name] for name in row if name not in _SET_LATER}
         facts["trace_id"] = trace_id
         if oversampled:
@@ -258,10 +259,21 @@ def _own_qid(row: Mapping[str, Any]) -> object:
 
 
 def _name(value: object) -> str:
-    """A name by which traces are grouped; what is no text, or too long for a name, is none."""
+    """A name by which traces are grouped: what is no text is none, and a long one is cut."""
     if not isinstance(value, str):
         return ""
-    return value if len(value) <= _LONGEST_NAME else f"{value[: _LONGEST_NAME - 1]}…"
+    name = storable(value)
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[: _LONGEST_NAME - 1]}…"
+    data = name.encode()
+    if len(data) > _MOST_BYTES:
+        name = f"{data[: _MOST_BYTES - 3].decode(errors='ignore')}…"
+    return name
+
+
+def storable(text: str) -> str:
+    """A text that any database takes: PostgreSQL has none with a NUL in it."""
+    return text.replace("\0", "\ufffd")
 
 
 def fallback_id(body_key: bytes, place: int) -> str:

@@ -19,10 +19,10 @@ import msgspec
 from msgspec import Struct
 
 from ragauge.files.fields import FieldError
-from ragauge.live.assemble import Assembler, PendingTrace, rows_of
+from ragauge.live.assemble import AssembledTrace, Assembler, PendingTrace, rows_of
 from ragauge.live.database import Execute, LiveDatabase
 from ragauge.live.settings import LiveSettings
-from ragauge.live.spool import SpooledBody, SpoolReader, decode_spans
+from ragauge.live.spool import SpooledBody, SpoolReader, decode_spans, encode_spans
 from ragauge.live.trace_sampler import hash_share
 from ragauge.live.trace_values import TraceReader, TraceValues, decoded_row, fallback_id
 from ragauge.live.windows import MINUTE, sealed_until
@@ -34,6 +34,8 @@ TRACES = 500
 MOST_CRASHES = 3
 MARKER = "reading.json"
 QUARANTINE = "quarantine"
+PUT_ASIDE = (".spans", ".rows")
+"""How files in that folder end."""
 
 log = logging.getLogger("ragauge.live")
 
@@ -203,7 +205,7 @@ class Traffic:
 
     def _assembled(self, complete: Sequence[PendingTrace]) -> list[LiveTrace]:
         rows = []
-        for assembled in rows_of(complete):
+        for assembled in self._rows_of(complete):
             trace = assembled.trace
             row = assembled.row
             values = (
@@ -228,6 +230,21 @@ class Traffic:
                 )
             )
         return rows
+
+    def _rows_of(self, complete: Sequence[PendingTrace]) -> list[AssembledTrace]:
+        """The row of each trace; one whose spans cannot be put together is kept aside."""
+        try:
+            return list(rows_of(complete))
+        except Exception:
+            if len(complete) > 1:
+                return [row for trace in complete for row in self._rows_of([trace])]
+            (trace,) = complete
+            log.exception("a trace cannot be put together")
+            number = blake2b(trace.trace_id.encode(), digest_size=16).hexdigest()
+            name = quarantine_path(number, trace.tenant, "spans")
+            content = encode_spans(trace.spans.values())
+            self._put_aside(name, content, trace.tenant, trace.last)
+            return [AssembledTrace(trace, None)]
 
     def _store(self, rows: Sequence[LiveTrace]) -> None:
         """Store traces that are not there yet, and count them."""
@@ -303,18 +320,23 @@ class Traffic:
                 del self.waiting[number]
 
     def _quarantine(self, body: SpooledBody) -> None:
-        """Put a body aside: in a file beside the spool, counted, and never read again."""
-        path = self.folder / quarantine_path(str(body.number), body.tenant, body.kind)
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        path.write_bytes(body.body)
-        path.chmod(0o600)
-        log.error("body %d is put aside in %s", body.number, path)
-        with self.database.transaction() as execute:
-            execute(_COUNT, (body.tenant, body.received // MINUTE, "quarantined", 0, 1))
+        """Put a body aside, which is never read again."""
+        name = quarantine_path(str(body.number), body.tenant, body.kind)
+        self._put_aside(name, body.body, body.tenant, body.received)
         self.waiting[body.number] = 0
+
+    def _put_aside(self, name: str, content: bytes, tenant: str, arrived: int) -> None:
+        """Write what cannot be read to a file beside the spool, and count it."""
+        path = self.folder / name
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.write_bytes(content)
+        path.chmod(0o600)
+        log.error("put aside as %s", path)
+        with self.database.transaction() as execute:
+            execute(_COUNT, (tenant, arrived // MINUTE, "quarantined", 0, 1))
 
 
 def quarantine_path(number: str, tenant: str, kind: str) -> str:
-    """Where a body is put aside, below the folder of the spool: the name tells its tenant apart."""
+    """Where something is put aside, below the folder of the spool: the name tells its tenant."""
     digest = blake2b(tenant.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
     return f"{QUARANTINE}/{number}-{digest}.{kind}"

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from ragauge.concurrency import read_message
 from ragauge.config import Config, load_config
+from ragauge.files.connections import name_host
 from ragauge.live.alert_log import AlertLog
 from ragauge.live.alerts import AlertEvaluator
 from ragauge.live.database import LiveDatabase, SteadyDatabase
@@ -206,15 +207,14 @@ def worker_context(order: WorkerOrder) -> WorkerContext:
 
 def main() -> None:
     """The life of the worker process: until its input ends, which it does with the server."""
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
-    )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the server decides, and closes the input
     message = read_message(sys.stdin.buffer)
     if message is None:
         return
     order = msgspec.json.decode(message, type=WorkerOrder)
+    for host, by in order.named_hosts.items():
+        name_host(host, by)
     context = worker_context(order)
     worker = LiveWorker([build(context) for build in PARTS])
     run_forever(worker, is_over=_has_input)

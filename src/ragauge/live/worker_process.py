@@ -14,7 +14,6 @@ from msgspec import Struct
 from ragauge.concurrency import start_process, write_message
 from ragauge.live.settings import LiveSettings
 
-_CODE = "from ragauge.live.worker import main; main()"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 _log = logging.getLogger("ragauge.live")
 
@@ -23,19 +22,22 @@ class WorkerOrder(Struct, frozen=True, kw_only=True):
     """What the worker is told on its standard input, as one message of JSON.
 
     It works until that input ends, which it does with the server however that ends.
-    `config` is the project's file, and None where there is none.
+    `config` is the project's file, and None where there is none. `named_hosts` says who named the
+    hosts that it may connect to, for what it announces.
     """
 
     settings: LiveSettings
     store_url: str
     spool: str
     config: str | None = None
+    named_hosts: dict[str, str] = {}
 
 
 class WorkerProcess:
-    """Keeps one worker running until it is stopped."""
+    """Keeps one worker running until it is stopped; `code` is what its process runs."""
 
-    def __init__(self, order: WorkerOrder) -> None:
+    def __init__(self, order: WorkerOrder, code: str) -> None:
+        self._code = code
         self._message = msgspec.json.encode(order)
         self._process: subprocess.Popen[bytes] | None = None
         self._stop = threading.Event()
@@ -58,7 +60,7 @@ class WorkerProcess:
     def _watch(self) -> None:
         pause = _FIRST_PAUSE
         while not self._stop.is_set():
-            process = start_process("-c", _CODE)
+            process = start_process("-c", self._code)
             self._process = process
             assert process.stdin is not None and process.stdout is not None
             with suppress(OSError):

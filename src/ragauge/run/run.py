@@ -39,7 +39,7 @@ from ragauge.model.phrases import count
 from ragauge.model.run import RunRecord, Store
 from ragauge.model.scores import Scores, StageDelta
 from ragauge.model.semantic import Bands
-from ragauge.model.target import RevisingTarget, Target, TargetOptions
+from ragauge.model.target import RevisingTarget, Target, TargetKind, TargetOptions
 from ragauge.model.trace import Trace
 from ragauge.run.answer_to_trace import FirstStageReader
 from ragauge.run.ask import BatchCounts, Limits, Progress, Runner
@@ -149,10 +149,10 @@ class RunInput(Struct, frozen=True, kw_only=True):
         return replace(job, qids=tuple(table.qids))
 
 
-def open_target(address: str, options: TargetOptions) -> Target:
-    """Open the target behind an address."""
+def target_kind(address: str) -> TargetKind:
+    """The kind of target that an address names."""
     kinds = registry.targets()
-    scheme, colon, rest = address.partition(":")
+    scheme, colon, _ = address.partition(":")
     if not colon or scheme not in kinds:
         raise RagaugeError.of(
             "bad-target",
@@ -160,8 +160,15 @@ def open_target(address: str, options: TargetOptions) -> Target:
             hint=f"known: {', '.join(f'{kind}:' for kind in sorted(kinds))}; for example "
             "python:module:function",
         )
+    return kinds[scheme]
+
+
+def open_target(address: str, options: TargetOptions) -> Target:
+    """Open the target behind an address."""
+    kind = target_kind(address)
+    scheme, _, rest = address.partition(":")
     try:
-        return kinds[scheme].open(rest, replace(options, scheme=scheme))
+        return kind.open(rest, replace(options, scheme=scheme))
     except RagaugeError as error:
         secrets = configured_secrets(address, options.settings)
         problems = [

@@ -119,6 +119,8 @@ def needs_of_live(config: Config) -> list[Need]:
             accesses = (Access(code=f"the values of {names}, for a target"),) if names else ()
         elif key[-1] == "url":
             accesses = _accesses_of_webhook(config.live, key, value)
+        elif key[-1] == "secret_variable":
+            continue  # the need of its URL names it; when it changes, trust ends
         elif key[-1] in _LIVE_COMMANDS:
             accesses = (Access(code=f"the command {redacted(value)}"),)
         else:
@@ -144,7 +146,10 @@ def live_settings_outside(live: Mapping[str, Any]) -> list[tuple[TomlKey, str]]:
             text = json.dumps(options, sort_keys=True, ensure_ascii=True, default=str)
             entries.append((("shadow", name), text))
     for number, webhook in enumerate(webhooks if isinstance(webhooks, list) else ()):
-        entries.append((("alerts", "webhooks", number, "url"), _table(webhook).get("url")))
+        entries += [
+            (("alerts", "webhooks", number, name), _table(webhook).get(name))
+            for name in ("url", "secret_variable")
+        ]
     return [
         (key, value)
         for key, value in entries

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from ragauge.errors import RagaugeError
 from ragauge.live import alerts
 from ragauge.live.alert_log import AlertLog, read_events
 from ragauge.live.alerts import AlertEvaluator, AlertKey, needed_evidence, read_alerts
@@ -445,6 +446,21 @@ def test_the_log_has_every_change_once(file_store: LiveDatabase, tmp_path: Path)
         ("firing", "resolved"),
     ]
     assert lines[0]["record"]["measured"]["value"] == BAD
+
+
+@pytest.mark.parametrize("content", [b'{"qid": "A1"}\n', b'{"qid": "A1"}', b"export A=1\n", b"a"])
+def test_a_file_with_other_lines_is_not_written_to(
+    file_store: LiveDatabase, tmp_path: Path, content: bytes
+) -> None:
+    file = tmp_path / "notes.jsonl"
+    file.write_bytes(content)
+    monitor = Monitor(file_store, settings())
+    log = AlertLog(str(file), file_store)
+    for value in (BAD, BAD):
+        monitor.window(value)
+    with pytest.raises(RagaugeError, match="other lines than alerts"):
+        log.step(monitor.now)
+    assert file.read_bytes() == content
 
 
 def test_a_line_that_a_crash_has_cut_is_written_again(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -137,3 +138,28 @@ def test_deletion_and_retention_speak_this_dialect_too(tmp_path: Path, store: st
     assert part.traffic.database.read("SELECT count(*) FROM live_traces")[0][0] == 0
     part.traffic.database.close()
     spool.close()
+
+
+def test_names_that_postgres_does_not_take_hold_up_nothing(tmp_path: Path, store: str) -> None:
+    """Texts have no NUL there, and the parts of a key at most some 2,700 bytes."""
+    draw = random.Random(1)
+    spool = SpoolOfTests(tmp_path)
+    names = ("app", "build", "index_hash", "type")
+    long = {name: "".join(map(chr, draw.choices(range(0x20000, 0x2A000), k=300))) for name in names}
+    nul = dict.fromkeys(names, "a\0b")
+    texts = {"question": "q\0", "hits": ["a\0"], "answer": "x\0", "user_key": "u\0"}
+    spool.put_rows([{**texts, **nul, "trace_id": "t\0"}, {**texts, **long}], START)
+    part = worker(spool, url=store, settings=SETTINGS)
+    with closing(part.traffic.database):
+        part.step(START + MINUTE)
+        part.step(START + 10 * MINUTE)
+        rows = part.traffic.database.read("SELECT app, state FROM live_traces ORDER BY app")
+        minutes = part.traffic.database.read("SELECT count(*) FROM eval_live_minutes")
+    spool.close()
+    # 119 characters of 4 bytes and an ellipsis of 3: 479 bytes.
+    assert [tuple(row) for row in rows] == [
+        ("a\ufffdb", "scored"),
+        (long["app"][:119] + "…", "scored"),
+    ]
+    assert minutes == [(2,)]
+    assert part.traffic.spool.depth() == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,13 @@ import msgspec
 import pytest
 
 from ragauge.formats.imports.span import TraceSpan
+from ragauge.live import assemble
 from ragauge.live import traffic as traffic_module
+from ragauge.live.assemble import AssembledTrace, PendingTrace
 from ragauge.live.delete import delete_traces
 from ragauge.live.retention import RetentionPart
 from ragauge.live.settings import LiveSettings, Retention, Sampling, WindowRule
+from ragauge.live.spool import decode_spans
 from ragauge.live.trace_values import KnownIds, LiveGold, TraceReader
 from ragauge.live.traffic import MARKER, QUARANTINE
 from ragauge.live.windows import MinuteCell, OpenWindow
@@ -234,6 +237,29 @@ def test_a_body_that_kills_the_worker_three_times_is_put_aside(
     assert len(stored(part)) == 2
     assert outcomes(part)["quarantined"] == (0, 1)
     assert [path.suffix for path in (spool.folder / QUARANTINE).iterdir()] == [".rows"]
+    assert spool.reader.depth() == 0
+
+
+def test_a_trace_that_cannot_be_put_together_holds_up_no_other(
+    spool: SpoolOfTests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_together = assemble.rows_of
+
+    def failing(traces: Iterable[PendingTrace]) -> Iterator[AssembledTrace]:
+        for trace in traces:
+            if trace.trace_id == f"{2:032x}":
+                raise ValueError("a fault of ours")
+            yield from put_together([trace])
+
+    monkeypatch.setattr(traffic_module, "rows_of", failing)
+    part = worker(spool)
+    for trace in (1, 2, 3):
+        spool.put_spans(spans(trace), START)
+    part.step(START + MINUTE)
+    assert [row[1] for row in stored(part)] == ["scored", "unusable", "scored"]
+    assert outcomes(part)["quarantined"] == (0, 1)
+    (path,) = (spool.folder / QUARANTINE).iterdir()
+    assert {span.trace_id for span in decode_spans(path.read_bytes())} == {f"{2:032x}"}
     assert spool.reader.depth() == 0
 
 

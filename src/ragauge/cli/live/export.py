@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from typing import Any
 
@@ -9,6 +10,7 @@ import click
 
 from ragauge.cli.live_store import live_store_url
 from ragauge.cli.options import CommandOptions, options, say, whole_number
+from ragauge.cli.output import spare
 from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION
 
 
@@ -26,9 +28,21 @@ def COMMAND(window: int, out: str, tenant: str, **where: Any) -> int:  # noqa: N
     import msgspec
 
     from ragauge.live.database import open_database
-    from ragauge.live.export import export_window, find_window, window_gold
+    from ragauge.live.export import GOLD, TRACES, export_window, find_window, window_gold
+    from ragauge.live.settings import live_settings
+    from ragauge.live.spool import FILE_NAME, spool_folder
 
-    with closing(open_database(live_store_url(CommandOptions(**where)), create=False)) as database:
+    asked = CommandOptions(**where)
+    url = live_store_url(asked)
+    config, settings = asked.config, live_settings(asked.config)
+    inputs = {
+        "store": url, "configuration": config.origin, "gold set": settings.gold,
+        "gold set of the project": config.gold, "traces of the project": config.trace,
+        "spool": f"sqlite:///{spool_folder(settings, url) / FILE_NAME}",
+    }  # fmt: skip
+    for name in (TRACES, GOLD):
+        spare(os.path.join(out, name), inputs, option="--out")
+    with closing(open_database(url, create=False)) as database:
         facts = find_window(database, window, tenant=tenant)
         digest = msgspec.json.decode(facts.aggregate)["gold"]["digest"]
         exported = export_window(database, facts, window_gold(database, digest), out)
