@@ -196,8 +196,7 @@ def test_an_order_to_end_is_no_failure(tmp_path: Path) -> None:
 
 def test_the_server_says_what_it_keeps_and_when_a_window_fills(tmp_path: Path) -> None:
     with live_process(tmp_path) as server:
-        said = "\n".join(server.lines)
-        wait_until(lambda: len(server.lines) >= 4)
+        wait_until(lambda: "--rate sets another" in server.lines[-1])
         said = "\n".join(server.lines)
     assert "keeping 1 % of the traces" in said
     assert "a window of 200 samples takes 20,000 traces" in said

@@ -18,11 +18,14 @@ from ragauge.formats.imports.foreign_format import ImportOptions, Row
 from ragauge.formats.imports.span import TraceSpan
 from ragauge.formats.imports.trace_assembler import traces_of
 from ragauge.live.settings import LiveSettings
+from ragauge.live.spool import SpooledBody, decode_spans
 
 SKEW_BEFORE = 24 * 3600 * 1000
 SKEW_AFTER = 5 * 60 * 1000
 """Milliseconds by which the clock of a span may differ from the time of its arrival: spans of a
 long job or of a slow queue are old, and none is from the future."""
+SENT_WITHIN = 10_000
+"""Milliseconds within which exporters send a span that has ended, usually."""
 
 USER_NAMES = (
     "user_key", "user.id", "enduser.id", "langfuse.user.id", "user_id", "userId", "user.email",
@@ -41,6 +44,7 @@ class PendingTrace(Struct, kw_only=True):
     rate: float
     first: int
     last: int
+    known_from: int = 0
     spans: dict[str, TraceSpan] = {}
     bodies: set[int] = set()
     root_ended: bool = False
@@ -60,6 +64,22 @@ class PendingTrace(Struct, kw_only=True):
         """Whether the clock of its spans is not that of this machine."""
         start = min(map(_start, self.spans.values())) // 1_000_000
         return not self.first - SKEW_BEFORE <= start <= self.last + SKEW_AFTER
+
+    def may_lack_spans(self, longest: int) -> bool:
+        """Whether earlier spans may be lost, where it was only kept for its error or its question.
+
+        They waited in the memory of the collector; `known_from` says since when all are there.
+        """
+        if self.first >= self.known_from + longest:
+            return False
+        spans = self.spans.values()
+        if all(span.parent_id is not None for span in spans):
+            return True  # nobody knows when it began
+        ahead = max(span.end for span in spans) // 1_000_000 - self.last
+        start: int = min(map(_start, spans)) // 1_000_000
+        if ahead > 0:  # its clock is, by that or more
+            start -= ahead + SENT_WITHIN
+        return start < self.known_from
 
     def attribute(self, *names: str) -> str | None:
         """The first of some attributes that a span or its resource has, by the time of spans."""
@@ -83,24 +103,29 @@ class Assembler:
         self.longest = round(settings.assemble_longest * 1000)
         self.open: dict[tuple[str, str], PendingTrace] = {}
 
-    def add(
-        self, number: int, tenant: str, received: int, rate: float, spans: Iterable[TraceSpan]
-    ) -> int:
+    def add(self, body: SpooledBody) -> int:
         """Take the spans of a body; returns how many traces they are of."""
+        tenant, received, rate = body.tenant, body.received, body.rate
         keys = set()
-        for span in spans:
+        for span in decode_spans(body.body):
             key = tenant, span.trace_id
             trace = self.open.get(key)
             if trace is None:
                 trace = self.open[key] = PendingTrace(
-                    tenant=tenant, trace_id=span.trace_id, rate=rate, first=received, last=received
+                    tenant=tenant,
+                    trace_id=span.trace_id,
+                    rate=rate,
+                    first=received,
+                    last=received,
+                    known_from=body.known_from,
                 )
             trace.add(span)
             if key not in keys:
                 keys.add(key)
-                trace.bodies.add(number)
+                trace.bodies.add(body.number)
                 trace.last = max(trace.last, received)
                 trace.rate = max(trace.rate, rate)
+                trace.known_from = min(trace.known_from, body.known_from)
         return len(keys)
 
     def complete(self, read_until: int) -> list[PendingTrace]:

@@ -263,7 +263,7 @@ def _spool_spans(
     usable = [span for span in spans if _is_usable(span)]
     rejected = len(spans) - len(usable)
     now = state.now()
-    sampled = state.sampler.sample_spans(tenant, usable, size=len(data), now=now)
+    sampled = state.sampler.sample_spans(tenant, usable, now=now)
     records = [
         (rate, encode_spans(state.redactor.spans(chosen)))
         for rate, chosen in sampled.by_rate.items()
@@ -279,7 +279,9 @@ def _spool_spans(
     counted = _Counted(len(usable) - left_out, left_out, rejected, roots, reasons)
 
     async def store() -> _Accepted:
-        accepted = await _stored(state, tenant, "spans", body.key(), records, counted, now)
+        accepted = await _stored(
+            state, tenant, "spans", body.key(), records, counted, now, sampled.known_from
+        )
         state.sampler.forget(sampled.released)
         return accepted
 
@@ -371,10 +373,13 @@ async def _stored(
     records: list[tuple[float, bytes]],
     counted: _Counted,
     now: int,
+    known_from: int = 0,
 ) -> _Accepted:
     """Wait until the records of a body are on disk, and count them."""
     writes = [
-        state.spool.put(tenant, key + struct.pack(">d", rate), kind, now, record, rate)
+        state.spool.put(
+            tenant, key + struct.pack(">d", rate), kind, now, record, rate, known_from=known_from
+        )
         for rate, record in records
     ]
     stored = [await asyncio.wrap_future(write) for write in writes]

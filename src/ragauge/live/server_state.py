@@ -18,7 +18,7 @@ from ragauge.live.database import LiveDatabase, open_database
 from ragauge.live.ingest_counts import IngestCounts, traces_an_hour
 from ragauge.live.privacy import Redactor, user_hash_key
 from ragauge.live.settings import LiveSettings
-from ragauge.live.spool import Spool, SpoolReader, SpoolState, spool_folder
+from ragauge.live.spool import Spool, SpoolReader, SpoolState, decode_spans, spool_folder
 from ragauge.live.trace_sampler import TraceSampler, filling_rate
 from ragauge.text import question_key
 
@@ -91,12 +91,14 @@ class LiveState:
         self.counts = IngestCounts(clock)
         self.redactor = Redactor(settings.redaction, key)
         gold_keys = frozenset(filter(None, map(question_key, gold_texts)))
+        self.spool_folder: Path = spool_folder(settings, store_url)
         self.sampler = TraceSampler(
             settings,
+            known_from=self.started,
+            raised=_raised_traces(self.spool_folder, settings, self.started).items(),
             span_question=_span_question(),
             is_gold=(lambda text: question_key(text) in gold_keys) if gold_keys else None,
         )
-        self.spool_folder: Path = spool_folder(settings, store_url)
         self.spool = Spool(self.spool_folder, most_bytes=settings.limits.spool_bytes)
         self.access = AccessControl(
             self.databases,
@@ -153,6 +155,17 @@ class LiveState:
         self.spool.close()
         self.write_counts()
         self.databases.close()
+
+
+def _raised_traces(folder: Path, settings: LiveSettings, now: int) -> dict[tuple[str, str], float]:
+    """The traces that the process before took by a higher rate: the rest of them may still come."""
+    after = now - int(settings.assemble_longest * 1000)
+    with closing(SpoolReader(folder)) as reader:
+        return {
+            (body.tenant, span.trace_id): body.rate
+            for body in reader.raised(settings.sampling.rate, after)
+            for span in decode_spans(body.body)
+        }
 
 
 def _span_question() -> Callable[[TraceSpan], str | None]:

@@ -35,11 +35,12 @@ PATIENCE = 5.0
 
 _GROUP_BODIES = 512
 _GROUP_BYTES = 32 * 2**20
-_ROWS_AT_ONCE = 128  # of 6 values: old SQLite takes 999
+_ROWS_AT_ONCE = 128  # of 7 values: old SQLite takes 999
 _IDLE = 0.25
 _FREE_PAGES = 4096  # of 8 KiB; above, an idle spool gives space back to the disk
 _PAGES_AT_ONCE = 512
 _KEYS_AT_ONCE = 2000
+_RAISED_AT_MOST = 2000
 _STOP = None
 
 _SCHEMA = """
@@ -50,6 +51,7 @@ CREATE TABLE IF NOT EXISTS bodies (
     kind TEXT NOT NULL CHECK (kind IN ('spans', 'rows')),
     received INTEGER NOT NULL,
     rate REAL NOT NULL,
+    known_from INTEGER NOT NULL,
     body BLOB NOT NULL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS keys (
@@ -69,7 +71,10 @@ class SpoolUnavailableError(Exception):
 
 
 class SpooledBody(Struct, frozen=True):
-    """What one request left: spans, or native rows as JSON lines, all sampled at one rate."""
+    """What one request left: spans, or native rows as JSON lines, all sampled at one rate.
+
+    `known_from`: see `trace_sampler`.
+    """
 
     number: int
     tenant: str
@@ -77,6 +82,7 @@ class SpooledBody(Struct, frozen=True):
     kind: BodyKind
     received: int
     rate: float
+    known_from: int
     body: bytes
 
 
@@ -136,8 +142,8 @@ def hold_spool(folder: Path) -> Iterator[None]:
         yield
 
 
-_BodyRow = tuple[str, bytes, str, int, float, bytes]
-"""Tenant, key, kind, when it was received, rate, body."""
+_BodyRow = tuple[str, bytes, str, int, float, int, bytes]
+"""Tenant, key, kind, when it was received, rate, `known_from`, body."""
 
 
 class _Waiting(Struct, frozen=True, gc=False):
@@ -163,7 +169,15 @@ class Spool:
         self._thread.start()
 
     def put(
-        self, tenant: str, key: bytes, kind: BodyKind, received: int, body: bytes, rate: float
+        self,
+        tenant: str,
+        key: bytes,
+        kind: BodyKind,
+        received: int,
+        body: bytes,
+        rate: float,
+        *,
+        known_from: int = 0,
     ) -> Future[bool]:
         """Write a body; done when it is on disk: True, or False where its key was there before.
 
@@ -172,7 +186,7 @@ class Spool:
         done: Future[bool] = Future()
         with self._lock:
             self.waiting_bytes += len(body)
-        self._queue.put(_Waiting((tenant, key, kind, received, rate, body), done))
+        self._queue.put(_Waiting((tenant, key, kind, received, rate, known_from, body), done))
         return done
 
     @property
@@ -273,7 +287,7 @@ class Spool:
         keys: list[object] = []
         bodies: list[object] = []
         for row in rows:
-            tenant, key, _, received, _, _ = row
+            tenant, key, _, received, *_ = row
             is_new = (tenant, key) not in known
             stored.append(is_new)
             if is_new:
@@ -283,8 +297,8 @@ class Spool:
         if count := sum(stored):
             execute(f"INSERT INTO keys VALUES {', '.join(['(?, ?, ?)'] * count)}", keys)
             execute(
-                "INSERT INTO bodies (tenant, key, kind, received, rate, body) "
-                f"VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * count)}",
+                "INSERT INTO bodies (tenant, key, kind, received, rate, known_from, body) "
+                f"VALUES {', '.join(['(?, ?, ?, ?, ?, ?, ?)'] * count)}",
                 bodies,
             )
         return stored
@@ -328,9 +342,18 @@ class SpoolReader:
     def batch(self, after: int = 0, limit: int = 100) -> list[SpooledBody]:
         """The next bodies behind a number, in the order in which they came."""
         rows = self._connection.execute(
-            "SELECT number, tenant, key, kind, received, rate, body FROM bodies "
+            "SELECT number, tenant, key, kind, received, rate, known_from, body FROM bodies "
             "WHERE number > ? ORDER BY number LIMIT ?",
             (after, limit),
+        )
+        return [SpooledBody(*row) for row in rows]
+
+    def raised(self, rate: float, after: int) -> list[SpooledBody]:
+        """The spans since a time that came in by a higher rate than this one."""
+        rows = self._connection.execute(
+            "SELECT number, tenant, key, kind, received, rate, known_from, body FROM bodies "
+            "WHERE kind = 'spans' AND rate > ? AND received > ? ORDER BY number DESC LIMIT ?",
+            (rate, after, _RAISED_AT_MOST),
         )
         return [SpooledBody(*row) for row in rows]
 

@@ -2,14 +2,14 @@
 
 The same trace is always in or always out, on every server. A trace that its hash leaves out may
 still come in by another rate, when one of its spans has an error or asks a gold question. That may
-be seen in a later request than its first spans, so these wait in memory for a while.
+be seen in a later request than its first spans, so these wait in memory for a while. They are lost
+there when the process ends, or for want of room; `known_from` says since when none was.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
 from hashlib import blake2b
 from threading import Lock
 from typing import Any, NamedTuple
@@ -18,10 +18,11 @@ from msgspec import Struct
 
 from ragauge.formats.imports.span import TraceSpan
 from ragauge.live.settings import LiveSettings, Sampling
+from ragauge.live.spool import decode_spans, encode_spans
 
 _PROMOTED = 100_000
 """So many traces are remembered whose rate was raised."""
-_HELD_BYTES = 16 * 2**20
+_HELD_BYTES = 64 * 2**20
 
 _SESSIONS = ("session.id", "gen_ai.conversation.id", "langfuse.session.id")
 """Attributes that name the session of a trace."""
@@ -40,23 +41,37 @@ class SampledItems(NamedTuple):
     left_out: int
     released: Sequence[tuple[str, str]] = ()
     """The traces whose earlier spans come with these; forgotten when all is on disk."""
+    known_from: int = 0
+    """Of a trace that began before, by a clock in milliseconds, earlier spans may be lost."""
 
 
 class _Held(Struct, gc=False):
-    """Spans of a trace that is out so far."""
+    """Spans of a trace that is out so far, as they were encoded: objects would take thrice as much.
 
-    spans: list[TraceSpan]
-    size: int
+    `since` is when the first of them came.
+    """
+
     since: int
+    parts: list[bytes] = []
+    size: int = 0
+
+    def spans(self) -> list[TraceSpan]:
+        return [span for part in self.parts for span in decode_spans(part)]
 
 
 class TraceSampler:
-    """Decides for the traces of one server. Requests may come from several threads."""
+    """Decides for the traces of one server. Requests may come from several threads.
+
+    `known_from` is when it began. `raised` are traces that an earlier process took by another rate,
+    and that are not complete yet.
+    """
 
     def __init__(
         self,
         settings: LiveSettings,
         *,
+        known_from: int = 0,
+        raised: Iterable[tuple[tuple[str, str], float]] = (),
         span_question: Callable[[TraceSpan], str | None] | None = None,
         is_gold: Callable[[str], bool] | None = None,
     ) -> None:
@@ -69,15 +84,14 @@ class TraceSampler:
         own = [self.rates.rate, self.rates.errors]
         self.most = max([*own, self.rates.gold] if is_gold is not None else own)
         self._lock = Lock()
-        self._promoted: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self._promoted: OrderedDict[tuple[str, str], float] = OrderedDict(raised)
         self._sessions: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._held: OrderedDict[tuple[str, str], _Held] = OrderedDict()
         self._held_bytes = 0
+        self._known_from = known_from
 
-    def sample_spans(
-        self, tenant: str, spans: list[TraceSpan], *, size: int, now: int
-    ) -> SampledItems:
-        """Sample the spans of a request of `size` bytes; earlier spans may come with them."""
+    def sample_spans(self, tenant: str, spans: list[TraceSpan], *, now: int) -> SampledItems:
+        """Sample the spans of a request; earlier spans may come with them."""
         if self.takes_all or not spans:
             return SampledItems({1.0: spans} if spans else {}, 0)
         traces: dict[str, list[TraceSpan]] = {}
@@ -85,7 +99,7 @@ class TraceSampler:
             traces.setdefault(span.trace_id, []).append(span)
         by_rate: dict[float, list[TraceSpan]] = {}
         released = []
-        left_out, average = 0, size // len(spans)
+        left_out = 0
         with self._lock:
             self._forget(now)
             for trace_id, own in traces.items():
@@ -97,14 +111,14 @@ class TraceSampler:
                         self._remember(self._promoted, key, rate)
                     chosen = by_rate.setdefault(rate, [])
                     if key in self._held:
-                        chosen += map(copy, self._held[key].spans)
+                        chosen += self._held[key].spans()
                         released.append(key)
                     chosen += own
                 else:
                     left_out += len(own)
                     if share < self.most:
-                        self._hold(key, own, average * len(own), now)
-        return SampledItems(by_rate, left_out, released)
+                        self._hold(key, own, now)
+        return SampledItems(by_rate, left_out, released, self._known_from)
 
     def forget(self, released: Iterable[tuple[str, str]]) -> None:
         """Forget spans that are on disk by now."""
@@ -151,21 +165,26 @@ class TraceSampler:
         if len(memory) > _PROMOTED:
             memory.popitem(last=False)
 
-    def _hold(self, key: tuple[str, str], spans: list[TraceSpan], size: int, now: int) -> None:
-        held = self._held.setdefault(key, _Held([], 0, now))
-        held.spans.extend(spans)
-        held.size += size
-        self._held_bytes += size
+    def _hold(self, key: tuple[str, str], spans: list[TraceSpan], now: int) -> None:
+        held = self._held.get(key)
+        if held is None:
+            held = self._held[key] = _Held(now)
+        part = encode_spans(spans)
+        held.parts.append(part)
+        held.size += len(part)
+        self._held_bytes += len(part)
         while self._held_bytes > _HELD_BYTES and self._held:
-            self._drop_oldest()
+            self._known_from = max(self._known_from, self._drop_oldest() + 1)
 
     def _forget(self, now: int) -> None:
         while self._held and next(iter(self._held.values())).since < now - self.longest_ms:
             self._drop_oldest()
 
-    def _drop_oldest(self) -> None:
+    def _drop_oldest(self) -> int:
+        """Drop the spans that wait longest; since when they did."""
         _, held = self._held.popitem(last=False)
         self._held_bytes -= held.size
+        return held.since
 
 
 def _session(span: TraceSpan) -> str | None:

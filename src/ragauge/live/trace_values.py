@@ -211,8 +211,8 @@ class TraceReader:
             problem=problem,
         )
 
-    def foreign(self, trace_id: str, app: str | None) -> TraceValues:
-        """What is kept of a trace whose spans are of no RAG system: that it came."""
+    def unusable(self, trace_id: str, app: str | None) -> TraceValues:
+        """What is kept of a trace whose spans are of no RAG system, or not all: that it came."""
         return TraceValues(
             trace_id=trace_id,
             app=_name(app) or self.app,

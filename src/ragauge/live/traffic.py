@@ -22,7 +22,7 @@ from ragauge.files.fields import FieldError
 from ragauge.live.assemble import AssembledTrace, Assembler, PendingTrace, rows_of
 from ragauge.live.database import Execute, LiveDatabase
 from ragauge.live.settings import LiveSettings
-from ragauge.live.spool import SpooledBody, SpoolReader, decode_spans, encode_spans
+from ragauge.live.spool import SpooledBody, SpoolReader, encode_spans
 from ragauge.live.trace_sampler import hash_share
 from ragauge.live.trace_values import TraceReader, TraceValues, decoded_row, fallback_id
 from ragauge.live.windows import MINUTE, sealed_until
@@ -64,6 +64,7 @@ class LiveTrace(Struct, frozen=True):
     spans: int = 0
     conflicts: int = 0
     skewed: bool = False
+    incomplete: bool = False
 
 
 class Marker:
@@ -166,10 +167,7 @@ class Traffic:
     def _rows(self, body: SpooledBody) -> list[LiveTrace]:
         """The traces of a body of native rows; spans wait for the rest of their trace."""
         if body.kind == "spans":
-            spans = decode_spans(body.body)
-            self.waiting[body.number] = self.assembler.add(
-                body.number, body.tenant, body.received, body.rate, spans
-            )
+            self.waiting[body.number] = self.assembler.add(body)
             return []
         rows = []
         for place, line in enumerate(body.body.split(b"\n")):
@@ -208,14 +206,12 @@ class Traffic:
         for assembled in self._rows_of(complete):
             trace = assembled.trace
             row = assembled.row
+            oversampled = self._is_oversampled(trace.rate, trace.trace_id, row or {})
+            incomplete = oversampled and trace.may_lack_spans(self.assembler.longest)
             values = (
-                self.reader.foreign(trace.trace_id, trace.attribute("service.name"))
-                if row is None
-                else self.reader.read(
-                    row,
-                    trace.trace_id,
-                    oversampled=self._is_oversampled(trace.rate, trace.trace_id, row),
-                )
+                self.reader.unusable(trace.trace_id, trace.attribute("service.name"))
+                if row is None or incomplete
+                else self.reader.read(row, trace.trace_id, oversampled=oversampled)
             )
             rows.append(
                 LiveTrace(
@@ -227,6 +223,7 @@ class Traffic:
                     spans=len(trace.spans),
                     conflicts=trace.conflicts,
                     skewed=trace.skewed,
+                    incomplete=incomplete,
                 )
             )
         return rows
@@ -281,6 +278,8 @@ class Traffic:
                 if row.conflicts:
                     counts[tenant, minute, "conflict", "spans"] += row.conflicts
                     counts[tenant, minute, "conflict", "traces"] += 1
+                if row.incomplete:
+                    counts[tenant, minute, "incomplete", "traces"] += 1
                 if minute > row.arrived // MINUTE:
                     counts[tenant, minute, "late", "traces"] += 1
             self.database.execute_many(_INSERT, added)

@@ -31,11 +31,19 @@ class SpoolOfTests:
         self.reader = SpoolReader(folder)
 
     def put(
-        self, kind: BodyKind, body: bytes, received: int, *, tenant: str = "", rate: float = 1.0
+        self,
+        kind: BodyKind,
+        body: bytes,
+        received: int,
+        *,
+        tenant: str = "",
+        rate: float = 1.0,
+        known_from: int = 0,
     ) -> None:
         """Put a body, and wait until it is on disk."""
         key = blake2b(f"{tenant}\0{received}".encode() + body, digest_size=16).digest()
-        self.writer.put(tenant, key, kind, received, body, rate).result(10)
+        put = self.writer.put(tenant, key, kind, received, body, rate, known_from=known_from)
+        put.result(10)
 
     def put_rows(self, rows: Iterable[dict[str, Any]], received: int, **options: Any) -> None:
         """Put native rows."""

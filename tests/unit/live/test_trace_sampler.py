@@ -62,9 +62,9 @@ def test_the_largest_hash_is_taken_at_rate_1(monkeypatch: pytest.MonkeyPatch) ->
 def test_all_spans_of_a_trace_get_one_decision_in_any_request() -> None:
     chosen = sampler(rate=0.3, errors=0.3)
     ids = [f"{number:032x}" for number in range(500)]
-    first = chosen.sample_spans("", [span(name, 1) for name in ids], size=1, now=0)
+    first = chosen.sample_spans("", [span(name, 1) for name in ids], now=0)
     second = sampler(rate=0.3, errors=0.3).sample_spans(
-        "", [span(name, 2) for name in reversed(ids)], size=1, now=0
+        "", [span(name, 2) for name in reversed(ids)], now=0
     )
     in_first = {one.trace_id for one in first.by_rate[0.3]}
     assert in_first == {one.trace_id for one in second.by_rate[0.3]}
@@ -76,7 +76,7 @@ def test_a_higher_rate_keeps_what_a_lower_one_kept() -> None:
     spans = [span(f"{number:032x}") for number in range(2000)]
     kept = []
     for rate in (0.01, 0.1, 0.5):
-        sampled = sampler(rate=rate).sample_spans("", spans, size=1, now=0)
+        sampled = sampler(rate=rate).sample_spans("", spans, now=0)
         kept.append({one.trace_id for one in sampled.by_rate[rate]})
     assert kept[0] < kept[1] < kept[2]
 
@@ -91,41 +91,71 @@ def test_a_trace_with_an_error_comes_whole_by_the_rate_of_errors() -> None:
     """The error is in the last span; the earlier ones have waited."""
     chosen, trace = sampler(rate=0.01, errors=1.0), out_at(0.01)
     for number in (1, 2):
-        sampled = chosen.sample_spans("", [span(trace, number, parent="9")], size=10, now=0)
+        sampled = chosen.sample_spans("", [span(trace, number, parent="9")], now=0)
         assert (sampled.by_rate, sampled.left_out) == ({}, 1)
-    failed = chosen.sample_spans("", [span(trace, 3, error="it broke")], size=10, now=1000)
+    failed = chosen.sample_spans("", [span(trace, 3, error="it broke")], now=1000)
     assert names(failed.by_rate) == {1.0: ["1", "2", "3"]}
     chosen.forget(failed.released)
-    later = chosen.sample_spans("", [span(trace, 4, parent="9")], size=10, now=2000)
+    later = chosen.sample_spans("", [span(trace, 4, parent="9")], now=2000)
     assert names(later.by_rate) == {1.0: ["4"]}
 
 
 def test_what_waited_waits_on_until_it_is_on_disk() -> None:
     chosen, trace = sampler(rate=0.01, errors=1.0), out_at(0.01)
-    chosen.sample_spans("", [span(trace, 1, parent="9")], size=10, now=0)
+    chosen.sample_spans("", [span(trace, 1, parent="9")], now=0)
     for _ in range(2):  # the first time the disk was full
-        failed = chosen.sample_spans("", [span(trace, 2, error="it broke")], size=10, now=0)
+        failed = chosen.sample_spans("", [span(trace, 2, error="it broke")], now=0)
         assert names(failed.by_rate) == {1.0: ["1", "2"]}
 
 
 def test_another_tenant_has_other_traces() -> None:
     chosen, trace = sampler(rate=0.01, errors=1.0), out_at(0.01)
-    chosen.sample_spans("a", [span(trace, 1, parent="9")], size=10, now=0)
-    failed = chosen.sample_spans("b", [span(trace, 2, error="it broke")], size=10, now=0)
+    chosen.sample_spans("a", [span(trace, 1, parent="9")], now=0)
+    failed = chosen.sample_spans("b", [span(trace, 2, error="it broke")], now=0)
     assert names(failed.by_rate) == {1.0: ["2"]}
 
 
 def test_waiting_spans_end_by_time_and_by_size() -> None:
     chosen, trace = sampler(rate=0.01, errors=1.0), out_at(0.01)
-    chosen.sample_spans("", [span(trace, 1, parent="9")], size=10, now=0)
+    chosen.sample_spans("", [span(trace, 1, parent="9")], now=0)
     # The longest trace takes 5 minutes.
-    late = chosen.sample_spans("", [span(trace, 2, error="e")], size=10, now=300_001)
+    late = chosen.sample_spans("", [span(trace, 2, error="e")], now=300_001)
     assert names(late.by_rate) == {1.0: ["2"]}
+
+
+def test_what_waits_has_a_limit_and_it_is_known_since_when_nothing_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ragauge.live.trace_sampler._HELD_BYTES", 2**20)
     chosen = sampler(rate=0.0, errors=1.0)
-    for number in range(40):  # of 1 MiB each: 16 MiB may wait
-        chosen.sample_spans("", [span(f"{number:032x}")], size=2**20, now=0)
-    assert chosen._held_bytes <= 16 * 2**20
-    assert f"{39:032x}" in {key[1] for key in chosen._held}
+    for number in range(40):  # of 100,000 bytes each, a second apart: 10 of them may wait
+        held = span(f"{number:032x}", parent="9")
+        held.attributes["text"] = "x" * 100_000
+        sampled = chosen.sample_spans("", [held], now=1000 * number)
+        assert sampled.known_from == (1000 * (number - 10) + 1 if number >= 10 else 0)
+    assert chosen._held_bytes <= 2**20
+    assert [int(key[1], 16) for key in chosen._held] == list(range(30, 40))
+    for number, expected in ((29, ["2"]), (39, ["1", "2"])):
+        failed = chosen.sample_spans("", [span(f"{number:032x}", 2, error="e")], now=40_000)
+        assert names(failed.by_rate) == {1.0: expected}
+        assert failed.known_from == 29_001
+
+
+def test_the_rest_of_a_trace_that_the_process_before_took_comes_in(tmp_path: Path) -> None:
+    """An error came, the server died, and the root without an error comes to the next one."""
+    trace = next(number for number in range(1, 99) if hash_share(f"{number:032x}") >= 0.01)
+    sampling = {"rate": 0.01}
+    failed = otlp_request(first=trace, error="it broke")
+    del failed.resource_spans[0].scope_spans[0].spans[0]
+    failed.resource_spans[0].scope_spans[0].spans[0].status.code = 2
+    rest = otlp_request(first=trace)
+    del rest.resource_spans[0].scope_spans[0].spans[1]
+    with live_client(tmp_path, sampling=sampling) as client:
+        client.post("/v1/traces", content=failed.SerializeToString(), headers=PROTOBUF)
+        assert len(spooled_ids(client.app.state.live)) == 1  # type: ignore[attr-defined]
+    with live_client(tmp_path, sampling=sampling) as client:
+        client.post("/v1/traces", content=rest.SerializeToString(), headers=PROTOBUF)
+        assert len(spooled_ids(client.app.state.live)) == 2  # type: ignore[attr-defined]
 
 
 def test_gold_questions_have_a_rate_of_their_own() -> None:
@@ -134,7 +164,7 @@ def test_gold_questions_have_a_rate_of_their_own() -> None:
     asked.attributes["question"] = "what is it?"
     for gold, expected in (("what is it?", {1.0: ["1"]}), ("another", {})):
         chosen = sampler(rate=0.01, errors=0.0, gold=gold)
-        assert names(chosen.sample_spans("", [asked], size=1, now=0).by_rate) == expected
+        assert names(chosen.sample_spans("", [asked], now=0).by_rate) == expected
 
 
 def test_rows_are_sampled_by_the_same_rules() -> None:
@@ -154,7 +184,7 @@ def test_a_session_is_in_or_out_as_a_whole() -> None:
         for number in range(10):
             one = span(f"{number:032x}")
             one.attributes["session.id"] = session
-            decisions.add(bool(chosen.sample_spans("", [one], size=1, now=0).by_rate))
+            decisions.add(bool(chosen.sample_spans("", [one], now=0).by_rate))
         assert decisions == {hash_share(session) < 0.5}
 
 
@@ -164,9 +194,7 @@ def test_a_later_span_without_its_session_follows_its_trace() -> None:
         first = span(f"{number:032x}")
         first.attributes["session.id"] = f"s{number}"
         second = span(f"{number:032x}", 2, parent="1")
-        decisions = [
-            bool(chosen.sample_spans("", [one], size=1, now=0).by_rate) for one in (first, second)
-        ]
+        decisions = [bool(chosen.sample_spans("", [one], now=0).by_rate) for one in (first, second)]
         assert decisions[0] == decisions[1]
 
 

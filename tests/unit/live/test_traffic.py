@@ -285,6 +285,42 @@ def test_errors_that_have_their_own_rate_do_not_count_as_traffic(spool: SpoolOfT
     assert 10 <= len(sampled) <= 35  # a tenth of 200, by their hashes
 
 
+@cases(
+    ("began", "ended", "received", "has_root", "state"),
+    [
+        (-2_000, 3_000, 4_000, True, "unusable"),  # earlier spans went with the process before
+        (1_000, 3_000, 4_000, True, "scored"),
+        (1_000, 3_000, 4_000, False, "unusable"),  # nobody knows when it began
+        (-2_000, 299_000, 300_000, True, "scored"),  # what is lost is 5 minutes old at most
+        (-2_000, 299_000, 300_000, False, "scored"),
+        (3_599_000, 3_603_000, 4_000, True, "unusable"),  # by a clock that is an hour ahead
+        (-START, 1 - START, 4_000, True, "unusable"),  # by a clock of 1970
+    ],
+)
+def test_a_trace_kept_for_its_question_is_not_scored_where_its_first_spans_may_be_lost(
+    tmp_path: Path, began: int, ended: int, received: int, has_root: bool, state: str
+) -> None:
+    """The server began at START and keeps 1 %; this trace is kept by the rate of gold."""
+    spool = SpoolOfTests(tmp_path)
+    part = worker(spool, settings=LiveSettings(sampling=Sampling(rate=0.01)))
+    trace = [span for span in spans(1) if has_root or span.parent_id is not None]
+    for span in trace:
+        span.start, span.end = (START + began) * 10**6, (START + ended) * 10**6
+    spool.put_spans(trace, START + received, known_from=START)
+    part.traffic.step(START + received + 20_000)
+    assert [row[:2] for row in stored(part)] == [(f"{1:032x}", state)]
+    assert ("incomplete" in outcomes(part)) == (state == "unusable")
+    assert spool.reader.depth() == 0
+    spool.close()
+
+
+def test_the_rate_of_all_traffic_never_leaves_spans_out(spool: SpoolOfTests) -> None:
+    part = worker(spool)
+    spool.put_spans(spans(1), START + 1_000, known_from=START)
+    part.traffic.step(START + MINUTE)
+    assert outcomes(part) == {"scored": (2, 1)}
+
+
 def test_ids_are_held_against_the_corpus(spool: SpoolOfTests) -> None:
     known = KnownIds(["a.md#S1"], ["a.md", "guide/b.md"])
     part = worker(spool, known=known)

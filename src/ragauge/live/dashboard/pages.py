@@ -70,7 +70,7 @@ BUCKETS = 360
 TROUBLES = frozenset(
     (
         "rejected", "refused", "unavailable", "undecodable", "too-large", "unsupported", "denied",
-        "quarantined", "unusable", "conflict",
+        "quarantined", "unusable", "conflict", "incomplete",
     )
 )  # fmt: skip
 """Outcomes that somebody should look at."""
