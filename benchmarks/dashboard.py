@@ -28,9 +28,9 @@ PARTS = (("", "", ""), ("b1", "i1", ""), ("b2", "i2", ""), ("b1", "i1", "how-to"
 """Builds, indexes and types that are kept apart; the first is over all."""
 METRICS = (
     "live.coverage", "live.citation_validity", "live.empty", "live.refusal", "live.error",
-    "live.latency_p50", "live.latency_p95", "live.delta_s_median", "live.delta_s_p90", "live.lambda_flip",
-    "live.kendall_tau", "live.unknown_ids", "answer.coverage", "citation.accuracy",
-    "retrieval.recall@5", "retrieval.mrr",
+    "live.latency_p50", "live.latency_p95", "live.delta_s_median", "live.delta_s_p90",
+    "live.lambda_flip", "live.kendall_tau", "live.unknown_ids", "answer.coverage",
+    "citation.accuracy", "retrieval.recall@5", "retrieval.mrr",
 )  # fmt: skip
 PAGES = ("/", "/metric?range=24h", "/metric?range=90d", "/alerts", "/traces", "/ingest")
 MOST_SECONDS, MOST_RATIO = 0.3, 2.0
