@@ -270,7 +270,17 @@ def test_metrics_without_evidence_need_no_match(folder: Folder) -> None:
     assert (outcome.exit_code, "ids-never-match" in outcome.err) == (0, False)
 
 
-def test_hits_that_are_named_otherwise_than_citations_are_told(folder: Folder) -> None:
+def test_answers_without_hits_say_why_retrieval_is_zero(folder: Folder) -> None:
+    answers = [{"qid": f"Q{n}", "answer": "It is five."} for n in range(COUNT)]
+    said = "no trace has hits that are read, and retrieval.* is 0 for that alone"
+    assert said in scored(folder, GOLD, answers, "--profile", "all").err
+    only = ("--profile", "all", "--metrics", "refusal.over")
+    assert said not in scored(folder, GOLD, answers, *only).err
+    hits = [{**answers[0], "hits": ["c0"]}, *answers[1:]]
+    assert said not in scored(folder, GOLD, hits, "--profile", "all").err
+
+
+def test_hits_that_are_named_otherwise_than_citations_are_not_evaluable(folder: Folder) -> None:
     """recall 0.0000 beside citations that are all right says that ids differ, not that all miss."""
     gold = [
         {
@@ -288,7 +298,8 @@ def test_hits_that_are_named_otherwise_than_citations_are_told(folder: Folder) -
     ]  # fmt: skip
     said = "what is cited is named as in the gold set, and no hit is (hits such as `uuid-0`"
     for options in (("--profile", "all"), ("--metrics", "recall@5,citation.hit_rate")):
-        assert said in scored(folder, gold, cited, *options).err
+        outcome = scored(folder, gold, cited, *options)
+        assert (outcome.exit_code, said in outcome.err) == (4, True)
     # Not where retrieval is not measured, nor where it only missed: Q1 has the evidence of Q0.
     assert said not in scored(folder, gold, cited, "--metrics", "citation.hit_rate").err
     missed = [cited[0], {**cited[1], "retrieved_ids": ["d#0"]}, *cited[2:]]

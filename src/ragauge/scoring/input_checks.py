@@ -109,6 +109,18 @@ def uncited_caution(totals: Totals, metrics: Mapping[str, MetricResult]) -> list
     ]
 
 
+def unretrieved_caution(totals: Totals, metrics: Mapping[str, MetricResult]) -> list[str]:
+    """That no trace has a hit: a log of answers alone looks like a retriever that finds nothing."""
+    if totals.most_hits or not totals.spoken:
+        return []
+    if not any(name.startswith("retrieval.") and one.value == 0 for name, one in metrics.items()):
+        return []
+    return [
+        "no trace has hits that are read, and retrieval.* is 0 for that alone; log what was "
+        "retrieved as `hits`, or choose other metrics (--metrics)"
+    ]
+
+
 def cited_in_text_caution(totals: Totals) -> list[str]:
     """That citations were read which no row lists: brackets may mean something else."""
     if not totals.citing_in_text:
@@ -351,16 +363,16 @@ def unmatched_block(
     )
 
 
-def other_names_caution(
+def other_names_block(
     keys: GoldKeys,
     totals: Totals,
     metrics: Mapping[str, MetricResult],
     names_in_gold: Callable[[], frozenset[str]],
     named_hits: Callable[[frozenset[str]], NamedHits],
-) -> list[str]:
-    """That citations are named as in gold and hits are not: what was retrieved seems worthless."""
-    if totals.hits_match or not totals.matches:  # a run without any match is not evaluable
-        return []
+) -> VerdictBlock | None:
+    """Why retrieval cannot be judged where citations are named as in gold, and no hit is."""
+    if totals.hits_match or not totals.matches:  # of a run without any match see above
+        return None
     ranked = any(
         result.n and name.startswith("retrieval.") and name != "retrieval.empty"
         for name, result in metrics.items()
@@ -368,17 +380,19 @@ def other_names_caution(
     columns = totals.gold
     has_evidence = (columns.piece_count > 0) | (columns.doc_count > 0)
     if not ranked or np.count_nonzero(totals.retrieving & has_evidence) < FEWEST_UNMATCHED:
-        return []
+        return None
     names = names_in_gold()
     hits = named_hits(names)
     if hits.retrieved or hits.example_hit is None:
-        return []
+        return None
     theirs = next((ids[0] for ids in keys.evidence if ids), None) or min(names, default="")
-    return [
+    return VerdictBlock(
+        "ids-never-match",
         f"what is cited is named as in the gold set, and no hit is (hits such as "
         f"{hits.example_hit}, gold such as `{theirs}`): metrics of retrieval mean nothing; log the "
-        "ids that gold names, or say where the chunks lie (--chunks FILE or --corpus DIR)"
-    ]
+        "ids that gold names, say where the chunks lie (--chunks FILE or --corpus DIR), or choose "
+        "other metrics (--metrics)",
+    )
 
 
 def names_in(keys: GoldKeys) -> frozenset[str]:

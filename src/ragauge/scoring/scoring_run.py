@@ -559,13 +559,13 @@ class ScoringRun:
             *input_checks.gold_cautions(self.table.labels, self.totals, metrics, self.rules),
             *input_checks.question_cautions(asked, lambda: self._first_foreign(first)),
             *(input_checks.cutoff_caution(self.plan.k, self.totals) if self.plan.asked_k else ()),
-            *self._other_names(metrics),
             # Under the rules of a source a trace without an answer counts as one.
             *(
                 ()
                 if self.plan.profile.follows_source
                 else input_checks.uncited_caution(self.totals, metrics)
             ),
+            *input_checks.unretrieved_caution(self.totals, metrics),
             *input_checks.citation_names_caution(metrics),
             *input_checks.cited_in_text_caution(self.totals),
         ]
@@ -578,14 +578,6 @@ class ScoringRun:
             "no trace belongs to a gold item, and fields of the traces are not read: `ragauge init "
             "GOLD TRACES` looks at both files and writes down which field is which"
         ]
-
-    def _other_names(self, metrics: Mapping[str, MetricResult]) -> list[str]:
-        if self.plan.looked_up or not self.scored:
-            return []
-        chosen = {name: result for name, result in metrics.items() if name not in RANKS}
-        return input_checks.other_names_caution(
-            self.joined.keys, self.totals, chosen, self._names_in_gold, self._named_hits
-        )
 
     def _blocks(
         self,
@@ -608,11 +600,14 @@ class ScoringRun:
             yield unmeasured
             return
         if not self.plan.looked_up:
-            chosen = [name for name in metrics if name not in RANKS]
+            chosen = {name: one for name, one in metrics.items() if name not in RANKS}
+            named = (self._names_in_gold, self._named_hits)
             block = input_checks.unplaced_block(placed, chosen, self.gold_name, self.trace_name)
             if block is None and input_checks.depends_on_evidence(metrics):
-                block = input_checks.unmatched_block(
-                    self.joined.keys, self.totals, self._names_in_gold, self._named_hits
+                block = input_checks.unmatched_block(self.joined.keys, self.totals, *named)
+            if block is None:
+                block = input_checks.other_names_block(
+                    self.joined.keys, self.totals, chosen, *named
                 )
             if block is not None:
                 yield block

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragauge.formats.imports.payload import decoded, finite
 
@@ -25,8 +25,12 @@ _METADATA = ("metadata", "meta", "payload", "extra_info")
 _OFFSETS = frozenset(("start_index", "start_char_idx", "end_char_idx"))
 """What LangChain and LlamaIndex say of where a chunk was cut out of its document."""
 _LISTS = ("documents", "docs", "results", "hits", "matches", "nodes", "context", "chunks")
-_DOC_NAMES, _METADATA_ID_NAMES = frozenset(_DOCS), frozenset(_METADATA_IDS)
+_METADATA_NAMES = frozenset((*_DOCS, *_METADATA_IDS))
 _WRAPPERS = ("node", "document", "doc", "kwargs")
+_FLAT = "metadata."
+"""So Phoenix names the fields of metadata that it took apart."""
+_USUAL_KEYS = 512
+"""Spans with more keys are rare, and too large to be remembered."""
 
 REPR_METADATA = "hits with metadata as a Python repr (not read)"
 CUT_METADATA = "hits with metadata that was cut (not read)"
@@ -160,24 +164,14 @@ def metadata_of(value: Any, notes: list[str]) -> Mapping[str, Any]:
     return {}
 
 
-def metadata_id(metadata: Mapping[str, Any]) -> Any:
-    """The id of a chunk in its metadata."""
-    if _METADATA_ID_NAMES.isdisjoint(metadata):  # the usual case, and the quickest answer
-        return None
-    return first(metadata, _METADATA_IDS, of=(str, int))
-
-
-def metadata_doc(metadata: Mapping[str, Any]) -> Any:
-    """The document of a chunk in its metadata."""
-    if _DOC_NAMES.isdisjoint(metadata):
-        return None
-    return first(metadata, _DOCS, of=str)
-
-
-def metadata_score(metadata: Mapping[str, Any]) -> Any:
-    """The score of a chunk in its metadata."""
+def metadata_facts(metadata: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """The id, the document and the score of a chunk in its metadata."""
     score = metadata.get("score")
-    return score if type(score) is float else first(metadata, _SCORES)
+    score = score if type(score) is float else first(metadata, _SCORES)
+    if _METADATA_NAMES.isdisjoint(metadata):  # a usual case, and the quickest answer
+        return None, None, score
+    hit_id, doc = first(metadata, _METADATA_IDS, of=(str, int)), first(metadata, _DOCS, of=str)
+    return hit_id, doc, score
 
 
 def first(
@@ -195,52 +189,59 @@ def first(
     return missing
 
 
-class NumberedDocuments:
+class DocumentKeys(NamedTuple):
+    """Under which keys the fields of one document stand; `flat` are those of its metadata."""
+
+    id: str | None
+    score: str | None
+    content: str | None
+    metadata: str | None
+    flat: Sequence[tuple[str, str]]
+
+
+class NumberedDocuments(NamedTuple):
     """Documents that attributes give field by field, under keys with their number.
 
     The number is the rank. SDKs keep 128 attributes of a span and drop the oldest, so the best
-    hits go first: numbers that are not 0 to n - 1 are the sign of that. Keys are counted, never a
-    list made up to their number: they can say 999999999.
+    hits go first: numbers that are not 0 to n - 1 are the sign of that, and `lost` says so.
     """
 
-    def __init__(self, attributes: Mapping[str, Any], prefix: str) -> None:
-        self.fields: dict[int, dict[str, Any]] = {}
-        self.lost: str | None = None
-        fields: dict[str, Any] = {}
-        last_rank = None
-        parts_of = _parts_behind(prefix)
-        for key, value in attributes.items():
-            parts = parts_of(key)
-            if parts is not None:
-                rank, field = parts
-                if rank is None:
-                    self.lost = f"`{key[:80]}` has no rank"
-                    continue
-                if rank != last_rank:
-                    fields = self.fields.setdefault(rank, {})
-                    last_rank = rank
-                fields[field] = value
-        if self.fields and self.lost is None and max(self.fields) != len(self.fields) - 1:
-            ranks = sorted(self.fields)
-            missing, total = ranks[-1] + 1 - len(ranks), ranks[-1] + 1
-            which = f"the first {missing}" if ranks[0] == missing else f"{missing}"
-            self.lost = f"{which} of {total} documents are missing"
-
-    def ordered(self) -> list[dict[str, Any]]:
-        """The fields of each document, by rank."""
-        return [self.fields[rank] for rank in sorted(self.fields)]
+    documents: Sequence[DocumentKeys]
+    lost: str | None
 
 
-@lru_cache(16)
-def _parts_behind(prefix: str) -> Callable[[str], tuple[int | None, str] | None]:
-    """What takes a key apart that begins so: the rank, and the field behind it."""
+def numbered_documents(attributes: Mapping[str, Any], prefix: str) -> NumberedDocuments:
+    """The documents by rank whose keys begin so."""
+    keys = tuple(attributes)
+    # Spans of one system have the same keys, so what they mean is worked out once.
+    return _usual_layout(keys, prefix) if len(keys) <= _USUAL_KEYS else _layout(keys, prefix)
 
-    @lru_cache(4096)  # every span has the same keys
-    def parts_of(key: str) -> tuple[int | None, str] | None:
-        if not key.startswith(prefix):
-            return None
-        number, _, field = key.removeprefix(prefix).partition(".")
-        is_rank = number.isascii() and number.isdecimal() and len(number) < 10
-        return int(number) if is_rank else None, field.removeprefix("document.")
 
-    return parts_of
+def _layout(keys: Sequence[str], prefix: str) -> NumberedDocuments:
+    # Keys are counted, never a list made up to their number: they can say 999999999.
+    ranked: dict[int, dict[str, str]] = {}
+    lost: str | None = None
+    for key in keys:
+        if key.startswith(prefix):
+            number, _, field = key.removeprefix(prefix).partition(".")
+            if number.isascii() and number.isdecimal() and len(number) < 10:
+                ranked.setdefault(int(number), {})[field.removeprefix("document.")] = key
+            else:
+                lost = f"`{key[:80]}` has no rank"
+    ranks = sorted(ranked)
+    if ranks and lost is None and ranks[-1] != len(ranks) - 1:
+        missing, total = ranks[-1] + 1 - len(ranks), ranks[-1] + 1
+        which = f"the first {missing}" if ranks[0] == missing else f"{missing}"
+        lost = f"{which} of {total} documents are missing"
+    return NumberedDocuments(tuple(_document_keys(ranked[rank]) for rank in ranks), lost)
+
+
+def _document_keys(fields: Mapping[str, str]) -> DocumentKeys:
+    flat = tuple(
+        (field.removeprefix(_FLAT), key) for field, key in fields.items() if field.startswith(_FLAT)
+    )
+    get = fields.get
+    return DocumentKeys(get("id"), get("score"), get("content"), get("metadata"), flat)
+
+
+_usual_layout = lru_cache(256)(_layout)

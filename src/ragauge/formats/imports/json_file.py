@@ -16,6 +16,7 @@ from ragauge.formats.imports.foreign_format import ForeignFile, Row
 from ragauge.formats.json_rows import decode_row
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_OF_UTC = datetime(1970, 1, 1)  # without a zone a time is written sooner
 _MICROSECOND = timedelta(microseconds=1)
 _LATEST = 253_402_300_800 * 10**9  # the year 10000
 
@@ -55,7 +56,8 @@ def iso_time(moment: int) -> str | None:
     """Nanoseconds since 1970 as ISO 8601, in UTC; None for what no calendar has."""
     if not 0 < moment < _LATEST:
         return None
-    return (_EPOCH + moment // 1000 * _MICROSECOND).isoformat().replace("+00:00", "Z")
+    seconds, rest = divmod(moment, 10**9)
+    return (_EPOCH_OF_UTC + timedelta(0, seconds, rest // 1000)).isoformat() + "Z"
 
 
 def nanoseconds(value: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from ragauge.formats.imports.coverage import Coverage
 from ragauge.formats.imports.foreign_format import ForeignFile, ForeignFormat, ImportOptions, Row
@@ -28,13 +29,11 @@ def _read_traces(
     for file in files:
         if not any(name in file.first_row for name in _LISTS) and not looks_like_protobuf(file):
             coverage.note("files of metrics or logs, without spans at their start")
-    yield from traces_of(_spans(files), options, coverage)
+    yield from traces_of(chain.from_iterable(map(_spans, files)), options, coverage)
 
 
-def _spans(files: Sequence[ForeignFile]) -> Iterator[TraceSpan]:
-    for file in files:
-        read = protobuf_spans if looks_like_protobuf(file) else json_spans
-        yield from read(file)
+def _spans(file: ForeignFile) -> Iterator[TraceSpan]:
+    return protobuf_spans(file) if looks_like_protobuf(file) else json_spans(file)
 
 
 FORMAT = ForeignFormat(

@@ -77,12 +77,12 @@ class _JsonSpan(Struct, gc=False):
     events: Raw = Raw(b"[]")
 
 
-class _ScopeSpans(Struct, gc=False):
-    spans: list[_JsonSpan] | None = None
-
-
 class _Resource(Struct, gc=False):
     attributes: list[_KeyValue] | None = None
+
+
+class _ScopeSpans(Struct, gc=False):
+    spans: list[Raw] | None = None
 
 
 class _ResourceSpans(Struct, gc=False):
@@ -98,28 +98,8 @@ class _Body(Struct, gc=False):
     batches: list[_ResourceSpans] | None = None
 
 
-class _RawScopeSpans(Struct, gc=False):
-    """The same three, with parts that are decoded one at a time."""
-
-    spans: list[Raw] | None = None
-
-
-class _RawResourceSpans(Struct, gc=False):
-    resource: _Resource | None = None
-    scopeSpans: list[_RawScopeSpans] | None = None  # noqa: N815
-    instrumentationLibrarySpans: list[_RawScopeSpans] | None = None  # noqa: N815
-
-
-class _RawBody(Struct, gc=False):
-    resourceSpans: list[Raw] | None = None  # noqa: N815
-    batches: list[Raw] | None = None
-
-
 _decode_body = msgspec.json.Decoder(_Body).decode
-_decode_raw_bodies = msgspec.json.Decoder(list[Raw]).decode
-_decode_raw_body = msgspec.json.Decoder(_RawBody).decode
-_decode_resource = msgspec.json.Decoder(_ResourceSpans).decode
-_decode_raw_resource = msgspec.json.Decoder(_RawResourceSpans).decode
+_decode_bodies = msgspec.json.Decoder(list[_Body]).decode
 _decode_span = msgspec.json.Decoder(_JsonSpan).decode
 _decode_events = msgspec.json.Decoder(list[_Event]).decode
 
@@ -129,8 +109,8 @@ def json_spans(file: ForeignFile) -> Iterator[TraceSpan]:
     with file.open() as stream:
         for number, line in enumerate(_lines(stream), start=1):
             body = None if line.data is None else _line_body(line.data)
-            if body is not None:
-                yield from _body_spans(body)
+            if line.data is not None and body is not None:
+                yield from _body_spans(body, line.data, file.name, number)
             elif line.data is None:
                 data = _mapped(file, line.start, line.end)
                 yield from _document_spans(data, file.name, number)
@@ -209,60 +189,42 @@ def _document_spans(data: memoryview, name: str, number: int) -> Iterator[TraceS
     """
     is_list = bytes(data[:_BLOCK]).lstrip()[:1] == b"["
     try:
-        for body in _decode_raw_bodies(data) if is_list else (data,):
-            yield from _parts_spans(memoryview(body))
+        bodies = _decode_bodies(data) if is_list else (_decode_body(data),)
     except _DECODE_ERRORS as error:
         raise _damaged(name, data, number, error) from error
+    for body in bodies:
+        yield from _body_spans(body, data, name, number)
 
 
-def _parts_spans(data: memoryview) -> Iterator[TraceSpan]:
-    """The spans of a body; a large one is decoded by its resources, these by their spans."""
-    if len(data) <= _LARGE:
-        yield from _body_spans(_decode_body(data))
-        return
-    body = _decode_raw_body(data)
+def _body_spans(body: _Body, data: memoryview, name: str, number: int) -> Iterator[TraceSpan]:
+    """The spans of a body, decoded one at a time: a batch of them would not fit into a cache."""
     for part in body.resourceSpans or body.batches or ():
-        if len(memoryview(part)) <= _LARGE:
-            yield from _resource_spans(_decode_resource(part))
-            continue
-        resource = _decode_raw_resource(part)
-        shared = _shared(resource.resource)
-        for scope in resource.scopeSpans or resource.instrumentationLibrarySpans or ():
-            for span in scope.spans or ():
-                yield _span(_decode_span(span), shared)
+        resource = part.resource
+        pairs = None if resource is None else resource.attributes
+        shared = _attributes(pairs) if pairs else NO_ATTRIBUTES
+        for scope in part.scopeSpans or part.instrumentationLibrarySpans or ():
+            for place, span in enumerate(scope.spans or (), start=1):
+                try:
+                    yield _span(_decode_span(span), shared)
+                except _DECODE_ERRORS as error:
+                    raise _damaged(name, data, number, error, f" of span {place}") from error
 
 
-def _damaged(name: str, data: memoryview, number: int, error: Exception) -> RagaugeError:
-    # The decoder names a byte where the text is no JSON, and then it counts from the start.
-    offset = error_offset(error, b"")
+def _damaged(
+    name: str, data: memoryview, number: int, error: Exception, part: str = ""
+) -> RagaugeError:
+    # The decoder names a byte where the text is no JSON, and then it counts from the start. Parts
+    # are decoded behind that: what is wrong in them is a type, and has no byte.
+    offset = 0 if part else error_offset(error, b"")
     starts = range(0, offset, _BLOCK)
     newlines = sum(bytes(data[at : min(at + _BLOCK, offset)]).count(b"\n") for at in starts)
     hint = "the file is damaged or was not written to its end; export it again"
     return RagaugeError.of(
         "bad-spans",
-        f"the spans cannot be read: {error}",
+        f"the spans cannot be read: {error}{part}",
         hint=hint,
         place=Place(name, number + newlines),
     )
-
-
-def _body_spans(body: _Body) -> list[TraceSpan]:
-    spans: list[TraceSpan] = []
-    for resource in body.resourceSpans or body.batches or ():
-        spans += _resource_spans(resource)
-    return spans
-
-
-def _resource_spans(part: _ResourceSpans) -> list[TraceSpan]:
-    shared = _shared(part.resource)
-    scopes = part.scopeSpans or part.instrumentationLibrarySpans or ()
-    return [_span(span, shared) for scope in scopes for span in scope.spans or ()]
-
-
-def _shared(resource: _Resource | None) -> dict[str, Any]:
-    if resource is None or not resource.attributes:
-        return NO_ATTRIBUTES
-    return _attributes(resource.attributes)
 
 
 def _span(span: _JsonSpan, resource: dict[str, Any]) -> TraceSpan:
@@ -288,17 +250,13 @@ def _span(span: _JsonSpan, resource: dict[str, Any]) -> TraceSpan:
 
 
 def _attributes(pairs: list[_KeyValue]) -> dict[str, Any]:
-    try:
-        attributes: dict[str, Any] = {
-            pair.key: pair.value.stringValue  # type: ignore[union-attr]
-            for pair in pairs
-        }
-    except AttributeError:  # some value is null
-        attributes = dict.fromkeys(pair.key for pair in pairs)
-    if None in attributes.values():
-        for pair in pairs:
-            if attributes[pair.key] is None:
-                attributes[pair.key] = _value(pair.value, 0)
+    attributes: dict[str, Any] = {}
+    for pair in pairs:  # quicker than a comprehension, which is a call of its own
+        value = pair.value
+        if value is not None and value.stringValue is not None:
+            attributes[pair.key] = value.stringValue
+        else:
+            attributes[pair.key] = _value(value, 0)
     return attributes
 
 

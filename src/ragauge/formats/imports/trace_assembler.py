@@ -58,7 +58,7 @@ class _Record(Struct, array_like=True, gc=False):
 def _by_start(records: Iterable[_Record]) -> list[_Record]:
     """Records in the order of their starts; of those of one moment the longest first."""
     ordered = sorted(records, key=_start)
-    if len({record.start for record in ordered}) < len(ordered):
+    if len(set(map(_start, ordered))) < len(ordered):
         ordered.sort(key=lambda record: (record.start, -record.end, record.span_id))
     return ordered
 
@@ -114,8 +114,11 @@ class TraceAssembler:
             registry.vocabularies().values(), key=lambda one: (one.general, one.name)
         )
         self.vocabularies = vocabularies
-        # Of the conventions that a span follows, the first one reads it.
+        # Of the conventions that a span follows, the first one reads it. A span mostly has the mark
+        # of the span before it, and none that would go first.
         self.marks = [(mark, one.read) for one in vocabularies for mark in one.marks]
+        self.usual_mark, self.usual_reader = self.marks[0]
+        self.marks_before: frozenset[str] = frozenset()
         self.in_memory = in_memory
         self.file: IO[bytes] = (
             BytesIO() if in_memory else tempfile.TemporaryFile(buffering=_BUFFER)  # noqa: SIM115  (its user closes it)
@@ -132,23 +135,26 @@ class TraceAssembler:
                 self._store(trace_id, records)
 
     def _record(self, span: TraceSpan) -> _Record:
-        facts = None
         attributes = span.attributes
-        for mark, read in self.marks:
-            if mark in attributes:
-                facts = read(span)
-                break
+        if self.usual_mark in attributes and self.marks_before.isdisjoint(attributes):
+            facts: SpanFacts | None = self.usual_reader(span)
         else:
-            if span.dropped:
-                facts = self._read_by_prefix(span)
-        if facts is not None and facts.role in (RETRIEVER, CHAIN):
-            build = span.resource.get("service.version")
-            if isinstance(build, str) and (facts.index is None or "build" not in facts.index):
-                facts.index = {**(facts.index or {}), "build": build}
+            facts = self._read_by_mark(span)
+        build = span.resource.get("service.version")
+        if isinstance(build, str) and facts is not None and facts.role in (RETRIEVER, CHAIN):
+            facts.index = {"build": build, **(facts.index or {})}
         return _Record(span.span_id, span.parent_id, span.start, span.end, span.error, facts)
 
+    def _read_by_mark(self, span: TraceSpan) -> SpanFacts | None:
+        for place, (mark, read) in enumerate(self.marks):
+            if mark in span.attributes:
+                self.usual_mark, self.usual_reader = mark, read
+                self.marks_before = frozenset(earlier for earlier, _ in self.marks[:place])
+                return read(span)
+        return self._read_by_prefix(span) if span.dropped else None
+
     def _store(self, trace_id: str, records: list[_Record]) -> None:
-        start = min([record.start for record in records])
+        start = min(map(_start, records))
         try:
             data = _encode(records)
         except OverflowError:  # a number that no format but JSON can hold
@@ -208,18 +214,20 @@ class TraceAssembler:
         return by_id
 
     def _assembled(self, trace_id: str, by_id: dict[str, _Record]) -> Iterator[Row]:
-        records = _by_start(by_id.values())
-        known = [record for record in records if record.facts is not None]
+        known = []
+        is_partial = False
+        for record in _by_start(by_id.values()):
+            if record.facts is not None:
+                known.append(record)
+                for note in record.facts.notes or ():
+                    self.coverage.note(note)
+            if record.parent_id is not None and record.parent_id not in by_id:
+                is_partial = True
         if not known:
             self.coverage.note(_FOREIGN)
             return
-        for record in records:
-            if record.parent_id is not None and record.parent_id not in by_id:
-                self.coverage.note(_PARTIAL)
-                break
-        for record in known:
-            for note in record.facts.notes or ():  # type: ignore[union-attr]
-                self.coverage.note(note)
+        if is_partial:
+            self.coverage.note(_PARTIAL)
         trace = _SpanTree(known, by_id)
         question, answer = trace.question(), trace.answer()
         retrievals, rerankings = trace.retrievals(), trace.with_role(RERANKER)
@@ -294,7 +302,9 @@ class TraceAssembler:
             row["ts"] = time
         if main.end > main.start:
             row["latency_ms"] = (main.end - main.start) / 1e6
-        spent = sum(max(0, record.end - record.start) for record in retrievals)
+        spent = 0
+        for record in retrievals:
+            spent += max(0, record.end - record.start)
         if spent:
             row["perf"] = {"t_retrieve_ms": spent / 1e6}
         if (session := trace.first("session")) is not None:
@@ -316,8 +326,9 @@ class _RecordFile:
 
     def records(self, places: Sequence[int]) -> list[_Record]:
         """The records at some places."""
-        records: list[_Record] = []
-        for place in places:
+        first, *others = places
+        records: list[_Record] = _decode(self._taken(first >> _SIZE_BITS, first & _LARGEST))
+        for place in others:
             records += _decode(self._taken(place >> _SIZE_BITS, place & _LARGEST))
         return records
 
@@ -349,9 +360,8 @@ def _small(value: Any) -> Any:
     return str(value) if is_large else value
 
 
-def _citations_in(output: Any) -> list[CitedSource] | None:
+def _citations_in(value: Any) -> list[CitedSource] | None:
     """The citations of an answer that is an object; an empty list of annotations says nothing."""
-    value = payload.decoded(output)
     if not isinstance(value, dict | list):
         return None
     references = references_in(value)
@@ -373,8 +383,15 @@ class _SpanTree:
         self.by_role: dict[str, list[_Record]] = {}
         tops: list[_Record] = []
         for record in known:
-            self.by_role.setdefault(record.facts.role, []).append(record)  # type: ignore[union-attr]
-            if record.parent_id is None or self._known_above(record) is None:
+            role = record.facts.role  # type: ignore[union-attr]
+            if role in self.by_role:
+                self.by_role[role].append(record)
+            else:
+                self.by_role[role] = [record]
+            above = by_id.get(record.parent_id)  # type: ignore[arg-type]
+            if above is None or (
+                (above.facts is None or above is record) and self._known_above(record) is None
+            ):
                 tops.append(record)
         self.tops = tops or list(known[:1])  # spans can be each other's parents, if they lie
         self.main = next((top for top in self.tops if top.parent_id is None), self.tops[0])
@@ -437,7 +454,7 @@ class _SpanTree:
         tops = [top for top in self.tops if top.facts.role in (CHAIN, MODEL)]  # type: ignore[union-attr]
         for records in (tops, reversed(self.with_role(MODEL))):
             for record in records:
-                output = record.facts.output  # type: ignore[union-attr]
+                output = payload.decoded(record.facts.output)  # type: ignore[union-attr]
                 text = payload.answer_in(output)
                 if text is not None:
                     return _Answer(text, _citations_in(output))
@@ -480,9 +497,10 @@ class _SpanTree:
         """What identifies the index: as the outermost spans say, then as retrievers do."""
         names: dict[str, str] = {}
         for record in (*self.tops, *self.with_role(RETRIEVER)):
-            if index := record.facts.index:  # type: ignore[union-attr]
+            index = record.facts.index  # type: ignore[union-attr]
+            if index is not None and index != names:
                 names = {**index, **names}
-        return dict(sorted(names.items()))
+        return dict(sorted(names.items())) if len(names) > 1 else names
 
 
 def _same_question(record: _Record, above: _Record) -> bool:

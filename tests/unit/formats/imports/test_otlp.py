@@ -91,6 +91,17 @@ def test_a_damaged_part_of_a_large_document_says_where(
     assert caught.value.problems[0].place == Place(str(path), line)
 
 
+def test_a_span_of_another_type_says_which_one_it_is(tmp_path: Path) -> None:
+    spans = [chain(1, "q?", "It is."), {**chain(2, "r?", "It is not."), "traceId": 7}]
+    path = tmp_path / "spans.jsonl"
+    path.write_text(f"{json.dumps(REQUEST)}\n{json.dumps(body(*spans))}\n", encoding="utf-8")
+    with pytest.raises(RagaugeError) as caught:
+        imported(path)
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.place) == ("bad-spans", Place(str(path), 2))
+    assert "got `int` - at `$.traceId` of span 2" in problem.message
+
+
 def test_numbers_beyond_64_bits_hide_nothing(tmp_path: Path) -> None:
     """Such a number anywhere in a span once made the word "None" of its question."""
     late = 2**64 + 5

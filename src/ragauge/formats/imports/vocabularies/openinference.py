@@ -5,6 +5,7 @@ Written by the instrumentors of Arize, as for LangChain and LlamaIndex, and expo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -13,12 +14,10 @@ from msgspec import Struct
 
 from ragauge.formats.imports import payload
 from ragauge.formats.imports.documents import (
-    NumberedDocuments,
     make_hit,
-    metadata_doc,
-    metadata_id,
+    metadata_facts,
     metadata_of,
-    metadata_score,
+    numbered_documents,
 )
 from ragauge.formats.imports.span import (
     CHAIN,
@@ -32,45 +31,45 @@ from ragauge.formats.imports.span import (
 from ragauge.formats.imports.vocabulary import Vocabulary
 
 _KIND = "openinference.span.kind"
+_NO_METADATA: Mapping[str, Any] = {}
 _RETRIEVED, _RERANKED = "retrieval.documents.", "reranker.output_documents."
 _ROLES = {
     "CHAIN": CHAIN, "RETRIEVER": RETRIEVER, "RERANKER": RERANKER, "LLM": MODEL, "EMBEDDING": OTHER,
     "TOOL": OTHER, "PROMPT": OTHER, "GUARDRAIL": OTHER, "EVALUATOR": OTHER,
 }  # fmt: skip
-_FLAT = "metadata."
 
 
 def _read(span: TraceSpan) -> SpanFacts:
-    attributes = span.attributes
-    kind = attributes.get(_KIND)
+    get = span.attributes.get
+    kind, metadata, session = get(_KIND), get("metadata"), get("session.id")
     role = _ROLES.get(kind) if isinstance(kind, str) else None
     if role is None:
-        role = _role_of(kind, attributes)
-    metadata, session = attributes.get("metadata"), attributes.get("session.id")
+        role = _role_of(kind, span.attributes)
     qid = index = None
     if isinstance(metadata, str):
-        qid, index = _metadata_facts(metadata)
+        qid, index = _question_facts(metadata)
     elif isinstance(metadata, dict):
         qid, index = payload.qid_in(metadata), payload.index_in(metadata)
-    session = session if isinstance(session, str) else None
-    facts = SpanFacts(role, qid=qid, session=session, index=index)
+    facts = SpanFacts(role, qid=qid, index=index)
+    if isinstance(session, str):
+        facts.session = session
     if role == CHAIN:
-        facts.input = attributes.get("input.value")
-        facts.output = attributes.get("output.value")
+        facts.input = get("input.value")
+        facts.output = get("output.value")
     elif role in (RETRIEVER, RERANKER):
         notes: list[str] = []
         prefix = _RETRIEVED if role == RETRIEVER else _RERANKED
         facts.hits, facts.lost = _hits(span, prefix, notes)
-        facts.question = payload.question_in(attributes.get("input.value"))
+        facts.question = payload.question_in(get("input.value"))
         if role == RERANKER:
             facts.candidates, _ = _hits(span, "reranker.input_documents.", notes)
-            query = attributes.get("reranker.query")
+            query = get("reranker.query")
             facts.question = query if isinstance(query, str) else facts.question
         facts.notes = notes or None
     elif role == MODEL:
-        facts.output = attributes.get("llm.output_messages.0.message.content")
+        facts.output = get("llm.output_messages.0.message.content")
         if facts.output is None:
-            facts.output = attributes.get("output.value")
+            facts.output = get("output.value")
     return facts
 
 
@@ -84,38 +83,34 @@ def _role_of(kind: Any, attributes: dict[str, Any]) -> str:
 def _hits(
     span: TraceSpan, prefix: str, notes: list[str]
 ) -> tuple[list[dict[str, Any]], str | None]:
-    listed = NumberedDocuments(span.attributes, prefix)
-    entries = listed.ordered()
-    hits = []
+    attributes: Mapping[str | None, Any] = span.attributes  # type: ignore[assignment]
+    get = attributes.get  # under None, for a field that a document lacks, there is nothing
+    documents, lost = numbered_documents(span.attributes, prefix)
+    hits: list[dict[str, Any]] = []
     written: list[_Document] | None = None
-    for rank, fields in enumerate(entries):
-        get = fields.get
-        stated, text = get("metadata"), get("content")
-        metadata = _flat_metadata(fields) if stated is None else metadata_of(stated, notes)
-        hit_id, score, doc = get("id"), get("score"), None
+    for id_key, score_key, text_key, metadata_key, flat in documents:
+        hit_id, score, text, doc = get(id_key), get(score_key), get(text_key), None
+        stated = get(metadata_key)
+        metadata: Mapping[str, Any]
+        if stated is None:
+            metadata = {name: get(key) for name, key in flat} if flat else _NO_METADATA
+        else:
+            metadata = metadata_of(stated, notes)
         if metadata:
-            hit_id = metadata_id(metadata) if hit_id is None else hit_id
-            score = metadata_score(metadata) if score is None else score
-            doc = metadata_doc(metadata)
+            own_id, doc, own_score = metadata_facts(metadata)
+            hit_id = own_id if hit_id is None else hit_id
+            score = own_score if score is None else score
         if hit_id is None or hit_id == "":
             # The instrumentor of LangChain writes ids into the output alone.
             if written is None:
-                written = _written(span.attributes.get("output.value"), len(entries))
-            if written and written[rank].page_content == text:
-                hit_id = written[rank].id
+                written = _written(get("output.value"), len(documents))
+            if written and written[len(hits)].page_content == text:
+                hit_id = written[len(hits)].id
         hits.append(make_hit(notes, hit_id, doc, score, text, metadata))
-    lost = listed.lost
     if span.dropped:
         lost = lost or "perhaps some of the documents"
         lost = f"{lost} ({span.dropped} attributes were dropped)"
     return hits, lost
-
-
-def _flat_metadata(fields: dict[str, Any]) -> dict[str, Any]:
-    """The metadata of a document that Phoenix took apart."""
-    return {
-        name.removeprefix(_FLAT): value for name, value in fields.items() if name.startswith(_FLAT)
-    }
 
 
 class _Document(Struct, gc=False):
@@ -146,7 +141,7 @@ def _written(output: Any, count: int) -> list[_Document]:
 
 
 @lru_cache(256)  # every span of a trace has the same
-def _metadata_facts(text: str) -> tuple[str | None, dict[str, str] | None]:
+def _question_facts(text: str) -> tuple[str | None, dict[str, str] | None]:
     metadata = metadata_of(text, [])
     return payload.qid_in(metadata), payload.index_in(metadata)
 
