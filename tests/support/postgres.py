@@ -7,6 +7,7 @@ ask for it carry `pytest.mark.xdist_group("postgres")`, so that one worker start
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import os
 import shutil
@@ -48,7 +49,11 @@ def _find(config: pytest.Config) -> str:
         return named
     programs = _programs()
     if programs is not None:
-        return _start(programs, config.add_cleanup)
+        server = PostgresServer(programs)
+        config.add_cleanup(server.remove)
+        server.start()
+        config.add_cleanup(server.stop)
+        return server.url
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -84,35 +89,75 @@ def _owner() -> dict[str, int | Sequence[int]]:
     return {}
 
 
-def _start(programs: Path, at_end: Callable[[Callable[[], None]], None]) -> str:
-    """Start a server on a socket in a temporary folder."""
-    owner = _owner()
-    # The path of a socket may have some hundred bytes only, so a short one is taken if there is.
-    place = "/tmp" if Path("/tmp").is_dir() else None
-    folder = Path(tempfile.mkdtemp(prefix="ragauge-pg-", dir=place))
-    at_end(lambda: shutil.rmtree(folder, ignore_errors=True))
-    if owner:
-        os.chown(folder, int(str(owner["user"])), int(str(owner["group"])))
-    data = folder / "data"
-    made = subprocess.run(
-        [programs / "initdb", "-D", data, "-U", "ragauge", "-A", "trust", "-E", "UTF8",
-         "--locale=C", "--no-sync", "--no-instructions"],
-        cwd=folder, capture_output=True, text=True, check=False, **owner,
-    )  # type: ignore[call-overload]  # fmt: skip
-    assert made.returncode == 0, made.stderr
-    # The server dies with the tests, also if nobody is left to stop it.
-    tied = [] if (setpriv := shutil.which("setpriv")) is None else [setpriv, "--pdeathsig", "INT"]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [*tied, programs / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses=",
-             "-c", "fsync=off", "-c", "full_page_writes=off"],
-            cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-            **owner,
+class PostgresServer:
+    """A server on a socket in a temporary folder, which may be stopped and started again."""
+
+    def __init__(self, programs: Path) -> None:
+        self.programs = programs
+        self._owner = _owner()
+        # The path of a socket may have some hundred bytes only: a short one is taken if there is.
+        place = "/tmp" if Path("/tmp").is_dir() else None
+        self.folder = Path(tempfile.mkdtemp(prefix="ragauge-pg-", dir=place))
+        self.url = f"postgresql://ragauge@/postgres?host={quote(str(self.folder), safe='')}"
+        if self._owner:
+            os.chown(self.folder, int(str(self._owner["user"])), int(str(self._owner["group"])))
+        made = subprocess.run(
+            [programs / "initdb", "-D", self.folder / "data", "-U", "ragauge", "-A", "trust",
+             "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"],
+            cwd=self.folder, capture_output=True, text=True, check=False, **self._owner,
         )  # type: ignore[call-overload]  # fmt: skip
-    at_end(lambda: _stop(process))
-    url = f"postgresql://ragauge@/postgres?host={quote(str(folder), safe='')}"
-    _wait_for(url, process, folder / "log")
-    return url
+        assert made.returncode == 0, made.stderr
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        # The server dies with the tests, also if nobody is left to stop it.
+        setpriv = shutil.which("setpriv")
+        tied = [] if setpriv is None else [setpriv, "--pdeathsig", "INT"]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [*tied, self.programs / "postgres", "-D", self.folder / "data", "-k", self.folder,
+                 "-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off"],
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True, **self._owner,
+            )  # type: ignore[call-overload]  # fmt: skip
+        _wait_for(self.url, self._process, self.folder / "log")
+
+    def stop(self, number: signal.Signals = signal.SIGINT) -> None:
+        """End it without waiting for those who are connected; SIGQUIT is as a crash."""
+        self._process.send_signal(number)
+        try:
+            self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.send_signal(signal.SIGQUIT)
+            self._process.wait(PATIENCE)
+
+    def remove(self) -> None:
+        """Delete its files."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextmanager
+def own_server() -> Iterator[PostgresServer]:
+    """A server of one test, which may stop it."""
+    programs = _programs() or _packaged_programs()
+    if programs is None:
+        pytest.skip(SKIPPED)
+    server = PostgresServer(programs)
+    try:
+        server.start()
+        yield server
+        server.stop()
+    finally:
+        server.remove()
+
+
+def _packaged_programs() -> Path | None:
+    """The programs that the package pgserver brings."""
+    found = importlib.util.find_spec("pgserver")
+    if found is None or found.origin is None:
+        return None
+    path = Path(found.origin).parent / "pginstall" / "bin"
+    return path if (path / "initdb").exists() else None
 
 
 def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -128,16 +173,6 @@ def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
             if ended or time.monotonic() > end:
                 pytest.fail(f"PostgreSQL did not start: {log.read_text(errors='replace')}")
             time.sleep(0.02)
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a server at once, without waiting for those who are still connected."""
-    process.send_signal(signal.SIGINT)
-    try:
-        process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGQUIT)
-        process.wait(PATIENCE)
 
 
 def _start_packaged(

@@ -43,11 +43,9 @@ ROUTES = [
 def problems_of(state: LiveState) -> list[str]:
     """What keeps the server from taking and scoring traces; nothing where it is ready."""
     problems = []
-    try:
-        with state.databases() as database, database.transaction() as execute:
-            execute("DELETE FROM live_sessions WHERE expires < ?", (0,))  # a write without effect
-    except RagaugeError as error:
-        problems.append(f"store: {error.problems[0].message}")
+    # The second time with a new connection: the store may have been restarted since the last use.
+    if _store_problem(state) is not None and (problem := _store_problem(state)) is not None:
+        problems.append(f"store: {problem}")
     if state.spool.is_full:
         problems.append("spool: over its high-water mark")
     if state.spool.last_error is not None:
@@ -55,6 +53,15 @@ def problems_of(state: LiveState) -> list[str]:
     if state.worker_state is not None and not state.worker_state()["running"]:
         problems.append("worker: it does not run")
     return problems
+
+
+def _store_problem(state: LiveState) -> str | None:
+    try:
+        with state.databases() as database, database.transaction() as execute:
+            execute("DELETE FROM live_sessions WHERE expires < ?", (0,))  # a write without effect
+    except RagaugeError as error:
+        return error.problems[0].message
+    return None
 
 
 def sampling_advice(state: LiveState) -> dict[str, Any]:

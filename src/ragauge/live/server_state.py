@@ -43,7 +43,7 @@ class DatabasePool:
 
     @contextmanager
     def __call__(self) -> Iterator[LiveDatabase]:
-        """A connection that nobody else uses meanwhile; one that failed is not used again."""
+        """A connection that nobody else uses; after a failure no old one is used again."""
         with self._lock:
             database = self._free.pop() if self._free else None
         if database is None:
@@ -51,8 +51,11 @@ class DatabasePool:
         try:
             yield database
         except BaseException:
-            with suppress(Exception):
-                database.close()
+            with self._lock:
+                old, self._free = [database, *self._free], []
+            for one in old:
+                with suppress(Exception):
+                    one.close()
             raise
         with self._lock:
             if len(self._free) < _FREE and not self._is_closed:

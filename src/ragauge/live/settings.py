@@ -54,7 +54,7 @@ class IngestLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What the collector takes at most; above, it answers 413 or 429."""
 
     body_bytes: Count = 16 * 2**20
-    unpacked_bytes: Count = 64 * 2**20
+    unpacked_bytes: Count = 32 * 2**20
     ratio: Count = 500
     spool_bytes: Count = 2**30
     waiting_bytes: Count = 16 * 2**20  # of requests that are being read

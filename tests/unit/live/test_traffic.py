@@ -85,6 +85,27 @@ def test_spans_of_several_bodies_become_one_trace_when_it_is_quiet(spool: SpoolO
     assert [hit["id"] for hit in row["hits"]] == ["a.md#1"]
 
 
+def test_spans_that_come_for_longer_than_five_minutes_make_one_trace_of_the_first(
+    spool: SpoolOfTests,
+) -> None:
+    """Out of order, and again and again before it is quiet: after five minutes it is scored."""
+    part = worker(spool)
+    chain, search = spans(1)
+    spool.put_spans([search], START)
+    for number in range(1, 45):  # each 8 seconds, the last of them after 352
+        late = spans(1)[1]
+        late.span_id, late.attributes = f"{100 + number:016x}", {"http.method": "GET"}
+        spool.put_spans([late], START + 8_000 * number)
+    spool.put_spans([chain], START + 360_000)
+    for now in range(START, START + 400_000, 2_000):
+        part.traffic.step(now)
+    assert [row[:2] for row in stored(part)] == [(f"{1:032x}", "scored")]
+    assert part.traffic.assembler.open == {}
+    assert spool.reader.depth() == 0
+    row = msgspec.json.decode(zlib.decompress(stored(part, "body")[0][0]))
+    assert [hit["id"] for hit in row["hits"]] == ["a.md#1"]
+
+
 def test_a_trace_without_a_root_is_scored_after_a_while_and_two_roots_are_one_trace(
     spool: SpoolOfTests,
 ) -> None:
