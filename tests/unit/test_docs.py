@@ -51,7 +51,12 @@ python() { "$THIS_PYTHON" "$@"; }
 _NOT_OURS = ("RAGAUGE", "GITHUB_SHA", "CI_COMMIT_SHA")
 FORBIDDEN = ("simply", "just ", "easy")
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+each_page = cases("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+WITH_COMMANDS = [
+    page
+    for page in PAGES
+    if re.search("^```(console|.* output-of=)", page.read_text("utf-8"), re.M)
+]
 
 
 @dataclass(frozen=True)
@@ -205,8 +210,8 @@ def code_of(page: Path) -> Iterator[str]:
         yield from INLINE_CODE.findall(line)
 
 
-@each_page
 @pytest.mark.slow
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     text = page.read_text("utf-8")
     replayed = Replay(tmp_path).page(text)

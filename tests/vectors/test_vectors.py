@@ -62,22 +62,22 @@ NAMED = [
 ]
 
 
-def _score(vector: Vector, k: int) -> Scores:
+def _score(vector: Vector, k: int, *names: str) -> Scores:
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for name, rows in (("gold.jsonl", vector.gold), ("trace.jsonl", vector.trace)):
             path = Path(folder, name)
             path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
             paths.append(path)
-        # All metrics, and the cut-off of a metric that is not always cut.
-        names = ["*", *NAMED_ONLY]
-        names += [f"{vector.metric}@{k}"] if vector.k is not None else []
+        # With a cut-off also where a metric is not always cut.
+        names += (vector.metric if vector.k is None else f"{vector.metric}@{k}",)
         return score(*paths, profile=vector.profile, k=k, metrics=names, intervals=False)
 
 
 @cache
 def _scores(number: int) -> Scores:
-    return _score(VECTORS[number], VECTORS[number].k or 5)
+    """The scores of all metrics."""
+    return _score(VECTORS[number], VECTORS[number].k or 5, "*", *NAMED_ONLY)
 
 
 @cache
@@ -114,8 +114,18 @@ def _differ(one: float | None, other: float | None) -> bool:
 @cases("number", NAMED)
 def test_value(number: int) -> None:
     """Value, n, records and what was left out are those of the arithmetic in `why`."""
-    vector = VECTORS[number]
-    result = _scores(number).metrics[vector.reported]
+    _check(VECTORS[number], _score(VECTORS[number], VECTORS[number].k or 5))
+
+
+@pytest.mark.slow
+@cases("number", NAMED)
+def test_value_beside_all_other_metrics(number: int) -> None:
+    """A metric gives what it gives alone."""
+    _check(VECTORS[number], _scores(number))
+
+
+def _check(vector: Vector, scores: Scores) -> None:
+    result = scores.metrics[vector.reported]
     assert not _differ(result.value, vector.value), f"{result.value}, not {vector.value}"
     assert (result.n, result.records) == (vector.n, vector.records)
     if vector.excluded is not None:
@@ -150,6 +160,7 @@ def test_every_metric_has_vectors() -> None:
         assert any(value not in (None, 0, 1) for value in values), metric
 
 
+@pytest.mark.slow
 @cases("metric", METRICS)
 def test_vectors_tell_a_metric_from_its_family(metric: str) -> None:
     """On the rows of one vector at least, no sibling has the value of the metric.
@@ -170,6 +181,7 @@ def test_vectors_tell_a_metric_from_its_family(metric: str) -> None:
     assert telling
 
 
+@pytest.mark.slow
 @cases("metric", METRICS)
 def test_vectors_tell_a_metric_from_every_other(metric: str) -> None:
     """No other metric that has values on the vectors of this one has the same on all of them."""
@@ -198,6 +210,7 @@ def test_vectors_tell_cut_offs_apart(metric: str) -> None:
         ), step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", MAY_CUT)
 def test_vectors_tell_cut_from_uncut(metric: str) -> None:
     """A metric that may be cut has vectors of both kinds, and a cut value that is not the uncut."""

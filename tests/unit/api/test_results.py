@@ -134,6 +134,7 @@ def test_representations_are_short(scores: ScoreResult) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_comparison_fails_on_kinds_of_questions_as_the_command_does(folder: Folder) -> None:
     """A1 loses its evidence: a build that asks `exit_code` must not be green."""
     assert compare(TRACES, BAD, gold=GOLD).exit_code == 0

@@ -97,6 +97,7 @@ def test_a_vector_does_not_depend_on_its_neighbours(model: Embedder) -> None:
         assert [row.tobytes() for row in made] == [alone[place] for place in order]
 
 
+@pytest.mark.slow
 @examples(25)
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=6), st.randoms())
 def test_batches_of_any_texts_give_the_same_bits(
@@ -109,6 +110,7 @@ def test_batches_of_any_texts_give_the_same_bits(
     assert [row.tobytes() for row in made] == [alone[place] for place in order]
 
 
+@pytest.mark.slow
 def test_vectors_have_length_1_and_long_texts_are_told(model: Embedder) -> None:
     made = model.embed([*TEXTS, "", " "], "document")
     lengths = np.sqrt((made.vectors.astype(np.float64) ** 2).sum(axis=1))

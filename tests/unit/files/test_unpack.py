@@ -88,6 +88,7 @@ def test_a_packed_file_in_standard_input_is_measured_by_its_own_size(
         assert source.size == len(ROWS)
 
 
+@pytest.mark.slow
 def test_a_parquet_file_that_names_one_text_many_times_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,7 @@ def test_the_line_is_right_in_any_range_of_an_array(
     assert_refused(outcome, "not-a-row", f"trace.jsonl:{line}")
 
 
+@pytest.mark.slow
 def test_the_line_is_right_in_worker_processes(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -365,6 +365,7 @@ def test_a_whole_surrogate_pair_is_one_character(folder: Folder) -> None:
     assert_accepted(folder.score(data))
 
 
+@pytest.mark.slow
 @cases(
     "data",
     [

@@ -177,6 +177,7 @@ def test_only_the_names_of_the_source_are_read_under_ship(tmp_path: Path, unread
     assert theirs["precision"] < 1.0
 
 
+@pytest.mark.slow
 def test_workers_read_the_same_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     traces = [
         {**row, "qid": f"q{n % 12}"} for n in range(200) for row in [rows(unread=n > 99)[n % 12]]

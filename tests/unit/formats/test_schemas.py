@@ -138,6 +138,7 @@ FILES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @cases(("kind", "path"), FILES, ids=lambda each: getattr(each, "name", each))
 def test_files_of_the_project_fit(kind: str, path: Path) -> None:
     rows = list(rows_in(path))

@@ -27,6 +27,7 @@ def test_every_path_reads_every_spelling(tmp_path: Path) -> None:
     assert spellings.disagreements(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_workers_read_every_spelling(tmp_path: Path) -> None:
     """Two processes give the scores that one gives."""
     assert not spellings.pool_disagreement(tmp_path)

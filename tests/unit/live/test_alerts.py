@@ -23,7 +23,10 @@ BAD, GOOD, UNCLEAR = 0.50, 0.90, 0.66
 
 
 @pytest.fixture(
-    params=["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))]
+    params=[
+        "sqlite",
+        pytest.param("postgres", marks=[pytest.mark.slow, pytest.mark.xdist_group("postgres")]),
+    ]
 )
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveDatabase]:
     """A store of either kind: the SQL must run on both."""

@@ -259,6 +259,7 @@ def test_rows_without_an_id_are_traces_of_their_own(client: TestClient) -> None:
     assert len({line["trace_id"] for line in lines}) == 3
 
 
+@pytest.mark.slow
 def test_a_full_spool_answers_429_and_loses_nothing(tmp_path: Path) -> None:
     with live_client(tmp_path, limits={"spool_bytes": 200_000}) as client:
         state = state_of(client)

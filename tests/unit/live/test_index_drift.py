@@ -171,6 +171,7 @@ def retrieved(
     ]
 
 
+@pytest.mark.slow
 def test_equal_traffic_has_no_drift_beyond_its_noise() -> None:
     """The plain PSI of two such samples is 0.1 and more; what is left of it is near 0.
 

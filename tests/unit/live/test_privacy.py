@@ -40,6 +40,7 @@ def everything_written(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 @cases("name", SECRETS)
 def test_secrets_of_spans_never_touch_the_disk(tmp_path: Path, name: str) -> None:
     """Also while the file is open: the log of the database is looked at too."""

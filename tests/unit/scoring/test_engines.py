@@ -30,7 +30,12 @@ from ragauge.scoring.tasks.task import FindIds, RangeTask, Reduce, Work
 QIDS = tuple(f"q{number}" for number in range(40))
 
 
-@pytest.fixture(params=[InProcess, lambda: Subprocesses(2)], ids=["in-process", "subprocesses"])
+@pytest.fixture(
+    params=[
+        pytest.param(InProcess, id="in-process"),
+        pytest.param(lambda: Subprocesses(2), id="subprocesses", marks=pytest.mark.slow),
+    ]
+)
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     with ExitStack() as stack:
         made = request.param()

@@ -176,6 +176,7 @@ def bytes_per_question(folder: Path, profile: str, count: int) -> float:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_memory_grows_by_few_bytes_with_each_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,7 +71,7 @@ def test_units_are_groups_else_pieces_else_documents() -> None:
     assert units(scored()) == (FOUND, NAMES)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_ranges_and_workers_do_not_matter(
     tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,7 +37,7 @@ def lines(path: Path) -> list[bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_runs_are_unpacked_by_any_number_of_workers(
     store: Store, tmp_path: Path, workers: int
 ) -> None:
@@ -70,7 +70,7 @@ def test_a_row_that_cannot_be_unpacked_is_named_and_the_others_are_there(
     ]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_store_that_is_gone_is_an_error_of_the_store(
     store: Store, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
@@ -100,7 +100,7 @@ def test_two_runs_are_scored_again_side_by_side(
         assert each.value == alone.metrics[name].value
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("failing", [1, 2])
 def test_a_failure_on_one_side_does_not_leave_the_other_waiting(
     store: Store, monkeypatch: pytest.MonkeyPatch, workers: int, failing: int

@@ -58,6 +58,7 @@ def test_what_is_no_amount_is_an_error(tmp_path: Path, row: Row) -> None:
         scored(tmp_path, [{"qid": "q1", "hits": ["p1"], **row}])
 
 
+@pytest.mark.slow
 def test_all_paths_add_up_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By columns, row by row, on the exact path and in workers: 0 + 1 + … + 9 each time."""
     shapes: list[Row] = [

@@ -102,6 +102,7 @@ def test_chances_of_a_drop_are_those_that_were_simulated(unstable: float) -> Non
     assert drop_chances(noise, 0.0, 0.02, "point").fails == pytest.approx(by_point, abs=0.012)
 
 
+@pytest.mark.slow
 @cases("most", [0.0, 0.01, 0.02])
 @cases("unstable", [0.0, 0.05, 0.15, 0.25])
 def test_confident_fail_rarely_fails_what_did_not_change(unstable: float, most: float) -> None:

@@ -858,6 +858,7 @@ def test_copies_of_older_forms_are_never_overwritten(tmp_path: Path) -> None:
 # PostgreSQL alone
 
 
+@pytest.mark.slow
 def test_psycopg_is_imported_for_a_postgres_url_only(tmp_path: Path) -> None:
     script = (
         "import sys; from ragauge import registry; "

@@ -339,6 +339,7 @@ def test_a_service_behind_tls_is_asked_if_its_certificate_is_trusted(
         assert [request.line for request in server.requests] == ["POST /ask HTTP/1.1"]
 
 
+@pytest.mark.slow
 def test_a_service_whose_certificate_nobody_trusts_is_told_nothing(certificate: Path) -> None:
     with (
         serving(lambda _: http({"hits": ["a"]}), _encrypted(certificate)) as server,

@@ -530,6 +530,7 @@ def test_random_files_give_what_a_plain_reading_gives(tmp_path: Path, seed: int)
         assert outcome(*found) == expected, (block_bytes, threads)
 
 
+@pytest.mark.slow
 @cases("seed", range(8))
 def test_a_block_with_bad_lines_is_cut_and_nothing_else_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int

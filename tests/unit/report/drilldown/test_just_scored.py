@@ -99,7 +99,7 @@ def test_what_hits_tell_of_expected_ids_and_documents_is_known(files: Folder) ->
     assert found[0].expected[0].where == "bytes 4-9"
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_ranges_and_workers_do_not_show(
     files: Folder, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:

@@ -353,6 +353,7 @@ assert not {"jinja2", "markupsafe", "ragauge.report.html.markup"} & set(sys.modu
 """
 
 
+@pytest.mark.slow
 def test_templates_are_loaded_only_where_a_page_is_made() -> None:
     environment = {**os.environ, "PYTHONPATH": str(PAGE.parents[2])}
     subprocess.run([sys.executable, "-c", WITHOUT_A_PAGE], env=environment, check=True)
