@@ -52,7 +52,7 @@ _WHOLE = re.compile(r"(\A[^:/?#]*://[^/?#:@\[\]]*):[^/?#]*@")
 _PAIR = re.compile(r"""(?<![\w.-])([\w.-]++)=(?!=)("[^"]*"|'[^']*'|[^\s&;,"'<>]+)""")
 _PARAMETER = re.compile(r"([?&](?:key|code)=)[^&#]+")  # harmless names elsewhere
 _MEMBER = re.compile(r'"([^"\\]{1,100})"(\s*+:\s*+)"(?:[^"\\]|\\.)*+"')
-_PAIR_NAME = re.compile(r"([\w.-]++)=")
+_PAIR_NAME = re.compile(r"(?<![\w.-])([\w.-]++)=")
 _MEMBER_NAME = re.compile(r'"([^"\\]{1,100})(?="\s*+:)')
 _KEYS = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
