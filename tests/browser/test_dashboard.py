@@ -53,8 +53,9 @@ HOSTILE = (
     "\u202e\u2066\x1b[31m" + "w" * 400
 )
 PAGES = (
-    "/", "/metric", "/metric?by=build&range=7d", "/alerts", "/decisions", "/decision?number=1",
-    "/pairs", "/pair?id=t1", "/traces", "/trace?id=t1", "/gold", "/ingest", "/runs", "/login",
+    "/", "/metric", "/metric?by=build&range=7d", "/metric?range=90d", "/alerts",
+    "/worst?rule=worse", "/decisions", "/decision?number=1", "/pairs", "/pair?id=t1", "/traces",
+    "/trace?id=t1", "/gold", "/ingest", "/runs", "/login",
 )  # fmt: skip
 
 
@@ -221,6 +222,7 @@ def fill(served: Served, text: str) -> None:
             database, text, "firing", app=text, series=text, since=now(),
             record={"metric": text, "details": {text: {text: 1}}},
         )  # fmt: skip
+        rows.add_alert(database, "worse", "firing", app=text, record={"metric": text, "window": 1})
         criteria = [{"name": text, "status": text, "words": text}]
         rows.add_decision(
             database, "hold", {"criteria": criteria, "reasons": [text]}, app=text, live=text,

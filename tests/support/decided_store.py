@@ -34,11 +34,17 @@ def time_text(at: int) -> str:
 
 
 def add_window(
-    database: LiveDatabase, ends: int = NOW, *, tenant: str = "", app: str = "shop", build: str = ""
+    database: LiveDatabase,
+    ends: int = NOW,
+    *,
+    tenant: str = "",
+    app: str = "shop",
+    build: str = "",
+    minutes: int = 5,
 ) -> None:
     row = (
-        tenant, app, build, "", "", time_text(ends - 5 * MINUTE), time_text(ends), "closed", 200,
-        1.0, "0.0.0", "{}",
+        tenant, app, build, "", "", time_text(ends - minutes * MINUTE), time_text(ends), "closed",
+        200, 1.0, "0.0.0", "{}",
     )  # fmt: skip
     columns = (
         "tenant, app, build, index_hash, question_type, begins_at, ends_at, state, samples, "

@@ -91,7 +91,7 @@ def add_trace(
     state: str = "scored",
     skewed: int = 0,
     gold_id: str | None = None,
-    measured: dict[str, float] | None = None,
+    measured: dict[str, Any] | None = None,
 ) -> None:
     columns = (
         "tenant, trace_id, app, build, index_hash, question_type, arrived, minute, state, skewed,"

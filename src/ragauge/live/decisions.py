@@ -51,7 +51,8 @@ EVERY = 5_000
 SETTLE = 30_000
 """So long after a window was seen it is decided about: its alerts are evaluated meanwhile."""
 LATE_ALERTS = 2 * MINUTE
-"""So long after its end an alert still belongs to a window: it is evaluated after that end."""
+"""So long after its end an alert still counts for the window that is decided about: it is evaluated
+after that end. For the window before it this would count one alert as two."""
 CATCH_UP = HOUR
 LATE_NUMBERS = 256
 """A window of another server may become visible after one with a larger number."""
@@ -327,7 +328,10 @@ class Decisions:
             app=window.app,
             live=live,
             shadow=self.shadow,
-            windows=tuple(alert_window(one, firing) for one in windows),
+            windows=(
+                *(alert_window(one, firing) for one in windows[:-1]),
+                alert_window(window, firing, late=LATE_ALERTS),
+            ),
             pairs=without_ids(asked),
             hours=hours_of(asked),
             rule=PromotionRule() if rule is None else rule.promote,
@@ -461,13 +465,13 @@ def firing_times(database: LiveDatabase, tenant: str, app: str) -> list[FiringTi
     return sorted(times, key=lambda time: (time.begins, time.rule))
 
 
-def alert_window(window: _Window, times: Iterable[FiringTime]) -> AlertWindow:
-    """A window with the rules that were firing in it."""
+def alert_window(window: _Window, times: Iterable[FiringTime], *, late: int = 0) -> AlertWindow:
+    """A window with the rules that were firing in it, or until so long after its end."""
     begins, ends = milliseconds_of(window.begins_at), milliseconds_of(window.ends_at)
     firing = {
         time.rule
         for time in times
-        if time.begins <= ends + LATE_ALERTS and (time.ends is None or time.ends > begins)
+        if time.begins <= ends + late and (time.ends is None or time.ends > begins)
     }
     return AlertWindow(
         begins_at=window.begins_at,

@@ -17,17 +17,20 @@ from starlette.routing import Route
 
 from ragauge.errors import RagaugeError
 from ragauge.live.access import READ, require
+from ragauge.live.alerts import milliseconds_of
+from ragauge.live.dashboard.queries import apps
 from ragauge.live.database import LiveDatabase
 from ragauge.live.server_state import LiveState
+from ragauge.live.traffic import quarantine_path
+from ragauge.live.windows import at_minute
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _LONGEST = 120
 OTHER = "other"
-_WINDOWS = """SELECT app, build, question_type, samples, aggregate_json FROM eval_live_windows
-WHERE number IN (
-    SELECT max(number) FROM eval_live_windows WHERE tenant = ? AND index_hash = ''
-    GROUP BY app, build, question_type)
-ORDER BY number DESC"""
+_NEWEST = """SELECT build, question_type, max(number) FROM eval_live_windows
+WHERE tenant = ? AND app = ? AND begins_at >= ? AND index_hash = '' GROUP BY build, question_type"""
+_WINDOW = """SELECT samples, state, ends_at, CAST(aggregate_json AS TEXT) FROM eval_live_windows
+WHERE number = ?"""
 _ALERTS = "SELECT app, rule, state, count(*) FROM live_alerts WHERE tenant = ? GROUP BY 1, 2, 3"
 
 Labels = tuple[tuple[str, str], ...]
@@ -52,8 +55,9 @@ def metrics_text(state: LiveState, tenant: str) -> str:
     store_up = 1
     try:
         with state.databases() as database:
-            _add_windows(families, database, tenant)
+            _add_windows(families, database, tenant, _oldest(state))
             _add_alerts(families, database, tenant)
+            _add_quarantine(families, state, tenant)
     except RagaugeError:
         store_up = 0
     families.add("ragauge_store_up", "gauge", "Whether the store answers.", store_up)
@@ -114,12 +118,30 @@ def _add_spool(families: _Families, state: LiveState) -> None:
         families.add("ragauge_worker_restarts_total", "counter", "Times it died.", restarts)
 
 
-def _add_windows(families: _Families, database: LiveDatabase, tenant: str) -> None:
-    for app, build, question_type, samples, aggregate in database.read(_WINDOWS, (tenant,)):
+def _oldest(state: LiveState) -> str:
+    """When a window must have begun to be told: a build that nobody serves any more is not."""
+    hours = 2 * state.settings.window.longest_hours
+    return at_minute(max(0, state.now() // 60_000 - hours * 60))
+
+
+def _add_windows(families: _Families, database: LiveDatabase, tenant: str, oldest: str) -> None:
+    newest = [
+        (int(number), app, build, question_type)
+        for app in apps(database, tenant)
+        for build, question_type, number in database.read(_NEWEST, (tenant, app, oldest))
+    ]
+    for number, app, build, question_type in sorted(newest, reverse=True):
+        samples, window_state, ends_at, aggregate = database.read(_WINDOW, (number,))[0]
         own = {"app": app, "build": build, "slice": question_type}
         text = "Samples of the newest window."
         families.add("ragauge_window_samples", "gauge", text, samples, own, is_sum=True)
-        document = json.loads(aggregate) if isinstance(aggregate, str | bytes) else aggregate
+        text = "Whether it has enough samples; 0 is too little traffic."
+        closed = int(window_state == "closed")
+        families.add("ragauge_window_closed", "gauge", text, closed, own)
+        ended = milliseconds_of(ends_at) / 1000
+        text = "When it ended."
+        families.add("ragauge_window_end_timestamp_seconds", "gauge", text, ended, own)
+        document = json.loads(aggregate)
         for metric, estimate in sorted(document.get("metrics", {}).items()):
             labels = {"metric": metric, **own}
             n, value = estimate.get("n") or 0, estimate.get("value")
@@ -137,6 +159,13 @@ def _add_windows(families: _Families, database: LiveDatabase, tenant: str) -> No
                 families.add("ragauge_window_value_low", "gauge", text, low, labels)
                 text = "The upper end of its interval."
                 families.add("ragauge_window_value_high", "gauge", text, high, labels)
+
+
+def _add_quarantine(families: _Families, state: LiveState, tenant: str) -> None:
+    put_aside = len(list(state.spool_folder.glob(quarantine_path("*", tenant, "*"))))
+    families.add(
+        "ragauge_quarantined_bodies", "gauge", "Bodies put aside, which are not scored.", put_aside
+    )
 
 
 def _add_alerts(families: _Families, database: LiveDatabase, tenant: str) -> None:

@@ -16,10 +16,12 @@ from starlette.testclient import TestClient
 from ragauge.live.access import create_token
 from ragauge.live.dashboard import charts, pages, queries
 from ragauge.live.dashboard.charts import ChartPoint, TimeLine
+from ragauge.live.dashboard.tiles import ALERT_TONES
 from ragauge.live.database import LiveDatabase
 from ragauge.live.metric_hours import MetricHours
 from ragauge.live.traffic import quarantine_path
 from tests.support import live_rows as rows
+from tests.support.cases import cases
 from tests.support.live_rows import MINUTE, NOW
 from tests.support.live_server import live_client
 
@@ -29,8 +31,8 @@ HOSTILE = (
 )
 PAGES = (
     "/", "/metric", "/metric?by=build&range=7d", "/metric?by=type&range=90d", "/alerts",
-    "/decisions", "/decision?number=1", "/pairs", "/pair?id=t1", "/traces", "/trace?id=t1", "/gold",
-    "/ingest", "/runs",
+    "/worst?rule=worse", "/decisions", "/decision?number=1", "/pairs", "/pair?id=t1", "/traces",
+    "/trace?id=t1", "/gold", "/ingest", "/runs",
 )  # fmt: skip
 RULES = {"coverage": {"metric": "live.coverage", "below": 0.7}}
 
@@ -90,6 +92,11 @@ def fill(database: LiveDatabase, text: str, tenant: str, app: str) -> None:
         database, text, "firing", tenant=tenant, app=app, series=text, record=record,
         before="pending",
     )  # fmt: skip
+    worse = {"metric": "live.coverage", "window": 9, "measured": {"value": 0.2, "n": 9}}
+    rows.add_alert(database, "worse", "firing", tenant=tenant, app=app, record=worse)
+    with database.transaction() as execute:  # an answer without a citation
+        uncited = {"hits": [], "answer": {"text": text}}
+        execute("UPDATE live_traces SET measured = ?", (rows.packed(uncited),))
     criteria = [{"name": text, "status": text, "words": text, "value": 0.5, "interval": [0, 1]}]
     decided = {"criteria": criteria, "reasons": [text]}
     rows.add_decision(database, "hold", decided, tenant=tenant, app=app, live=text, shadow=text)
@@ -223,6 +230,28 @@ def test_what_is_not_there_is_404(client: TestClient, page: str) -> None:
     assert client.get(page).status_code == 404
 
 
+def test_an_alert_leads_to_the_worst_traces_of_its_window(client: TestClient) -> None:
+    live: Any = client.app.state.live  # type: ignore[attr-defined]
+    with live.databases() as database:
+        rows.add_windows(database, [rows.window_row(NOW, {"live.coverage": rows.metric(0.5)})])
+        for name, citations in (("cites", ["h1"]), ("stopped", []), ("invents", ["h1", "no"])):
+            body = rows.trace_body(f"{name}?", [rows.hit("h1")], "So.", citations)
+            answer = {"text": "So.", "citations": citations}
+            measured = {"hits": [{"id": "h1"}], "answer": answer}
+            rows.add_trace(database, name, body, measured=measured, arrived=NOW - 2 * MINUTE)
+        record = {"metric": "live.coverage", "window": 1, "threshold": 0.7}
+        rows.add_alert(database, "coverage", "firing", record=record)
+    address = "/worst?app=shop&amp;rule=coverage&amp;series="
+    assert address in client.get("/").text
+    assert address in client.get("/alerts").text
+    text = client.get(html.unescape(address)).text
+    assert re.findall(r'href="/trace\?id=(\w+)">(\w+\?)', text) == [
+        ("stopped", "stopped?"), ("invents", "invents?"),
+    ]  # fmt: skip
+    assert client.get("/worst?rule=other").status_code == 404
+    assert f"1, ended {pages.moment(NOW)}" in client.get("/trace?id=stopped").text
+
+
 def test_the_overview_says_loudly_what_is_in_no_number(client: TestClient) -> None:
     """Green numbers over half of the traffic are no green numbers."""
     live: Any = client.app.state.live  # type: ignore[attr-defined]
@@ -285,6 +314,20 @@ def test_a_quarter_of_a_year_is_drawn_of_hours(client: TestClient) -> None:
     assert min(map(float, ticks)) <= 0.2  # the axis reaches down to it
 
 
+@cases(("table", "column"), [("live_pairs", "state"), ("live_traces", "state"),
+                             ("live_alerts", "state"), ("eval_decisions", "decision")])  # fmt: skip
+def test_every_state_that_a_row_may_have_is_shown(table: str, column: str) -> None:
+    """What the store allows: a question that is being asked has a row too."""
+    migrations = Path(pages.__file__).parents[2] / "store" / "databases" / "migrations" / "sqlite"
+    text = "\n".join(path.read_text("utf-8") for path in sorted(migrations.glob("*_*.sql")))
+    created = text.split(f"CREATE TABLE {table} (")[1].split("STRICT")[0]
+    (allowed,) = re.findall(rf"\b{column} TEXT NOT NULL CHECK \({column} IN\s*\(([^)]*)\)", created)
+    tones = {
+        "live_alerts": ALERT_TONES, "eval_decisions": pages.DECISION_TONES,
+    }.get(table, pages.STATE_TONES)  # fmt: skip
+    assert set(re.findall(r"'([\w-]+)'", allowed)) <= set(tones)
+
+
 def test_tenants_see_nothing_of_each_other(client: TestClient) -> None:
     add(client, text="ours", tenant="one", app="ours")
     live: Any = client.app.state.live  # type: ignore[attr-defined]
@@ -301,7 +344,7 @@ def test_tenants_see_nothing_of_each_other(client: TestClient) -> None:
         answer = client.get(page, headers=other)
         assert "ours" not in answer.text
         assert answer.status_code == (
-            404 if page.startswith(("/trace?", "/pair?", "/decision?")) else 200
+            404 if page.startswith(("/trace?", "/pair?", "/decision?", "/worst?")) else 200
         )
         assert client.get(page).status_code == 401
     form = {"id": "t1", "question": "q", "expect": "refuse"}

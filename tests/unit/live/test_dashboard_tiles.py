@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from ragauge.live.dashboard.queries import AlertFacts, AlertRow, LiveWindow, WindowValue
 from ragauge.live.dashboard.tiles import (
     MetricTile,
@@ -137,3 +139,23 @@ def test_thresholds_are_the_strictest_of_the_app() -> None:
     known = thresholds_of(settings, "a", [alert("late", "inactive", threshold=130.0)])
     assert known["slow"].above == 130.0
     assert thresholds_of(settings, "b")["m"].below == 0.99
+
+
+def test_what_is_bad_comes_first_and_what_was_never_measured_apart() -> None:
+    rule = {"a": FLOOR, "b": FLOOR, "c": FLOOR, "gone": FLOOR, "drift": CEILING, "never": FLOOR}
+    thresholds = {name: replace(one, metric=name) for name, one in rule.items()}
+    newest = {
+        "a": measured(0.9, 0.8, 1.0), "b": measured(0.5, 0.4, 0.6), "c": measured(0.7, 0.6, 0.8),
+        "free": measured(0.9, 0.8, 1.0), "gone": WindowValue(reason="no-citations"),
+        "never": WindowValue(reason="one-slot"),
+    }  # fmt: skip
+    before = {**newest, "gone": measured(1.0, 0.9, 1.0)}
+    windows = [window(**newest), window(**before)]
+    drift = alert("drift", "inactive", metric="drift", measured=measured(0.02, 0.0, 0.05))
+    found = metric_tiles(windows, thresholds, [drift])
+    assert [(tile.metric, tile.state) for tile in found] == [
+        ("b", "beyond"), ("c", "undecided"), ("a", "within"), ("drift", "within"),
+        ("gone", "no-data"), ("never", "no-data"), ("free", "unwatched"),
+    ]  # fmt: skip
+    assert [tile.metric for tile in found if not tile.was_measured] == ["never"]
+    assert {tile.metric: tile.note for tile in found}["never"] == "no question came twice"

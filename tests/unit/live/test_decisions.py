@@ -250,6 +250,21 @@ def test_alerts_in_two_windows_roll_back(database: LiveDatabase) -> None:
     assert read_record(second).reasons == ("alerts in 2 consecutive windows: coverage",)
 
 
+def test_one_alert_is_not_two_where_windows_are_short(database: LiveDatabase) -> None:
+    """Windows of a minute: an alert at the end of the second one was not firing in the first."""
+    settings = settings_of()
+    add_window(database, NOW - MINUTE, minutes=1)
+    add_window(database, NOW, minutes=1)
+    add_alert(database, NOW, "inactive", "firing")
+    decide_now(database, settings)
+    record = read_record(newest(database))
+    assert record.decision == "hold"
+    assert [window.firing for window in record.windows] == [(), ("coverage",)]
+    add_window(database, NOW + MINUTE, minutes=1)
+    decide_now(database, settings, NOW + MINUTE)
+    assert newest(database).decision == "roll-back"
+
+
 def test_an_alert_belongs_to_the_window_that_it_was_evaluated_after(database: LiveDatabase) -> None:
     settings = settings_of()
     add_window(database, NOW)

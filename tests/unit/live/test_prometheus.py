@@ -9,12 +9,15 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from ragauge.live.access import INGEST, READ, create_token
-from ragauge.live.server_state import LiveState
+from ragauge.live.server_state import LiveState, now_ms
+from ragauge.live.traffic import quarantine_path
+from ragauge.live.windows import at_minute
 from tests.support.live_server import PROTOBUF, live_client, live_state, otlp_request
 
 _INSERT = """INSERT INTO eval_live_windows
 (tenant, app, build, index_hash, question_type, begins_at, ends_at, state, samples, sample_rate,
- ragauge_version, aggregate_json) VALUES (?, ?, ?, ?, ?, ?, ?, 'closed', ?, 1.0, '0', ?)"""
+ ragauge_version, aggregate_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1.0, '0', ?)"""
+LAST = now_ms() // 60_000
 
 
 def add_window(
@@ -25,8 +28,9 @@ def add_window(
     }
     values = (
         tenant, app, options.get("build", ""), options.get("index_hash", ""),
-        options.get("slice", ""), f"2027-01-01T00:{minute:02}", f"2027-01-01T00:{minute + 5:02}",
-        options.get("samples", 200), json.dumps({"metrics": metrics}),
+        options.get("slice", ""), at_minute(LAST + minute), at_minute(LAST + minute + 5),
+        options.get("window", "closed"), options.get("samples", 200),
+        json.dumps({"metrics": metrics}),
     )  # fmt: skip
     with state.databases() as database, database.transaction() as execute:
         execute(_INSERT, values)
@@ -81,6 +85,24 @@ def test_the_newest_window_of_each_series_is_there_with_n_and_interval(tmp_path:
     assert "i1" not in str(families)
 
 
+def test_too_little_traffic_old_builds_and_bodies_put_aside_are_told_apart(tmp_path: Path) -> None:
+    with live_client(tmp_path) as client:
+        state = client.app.state.live  # type: ignore[attr-defined]
+        add_window(state, "shop", minute=-5)
+        add_window(state, "quiet", minute=-5, window="too-little-traffic", samples=3)
+        add_window(state, "shop", minute=-3 * 24 * 60, build="retired")
+        path = state.spool_folder / quarantine_path("7", "", "rows")
+        path.parent.mkdir()
+        path.write_bytes(b"x")
+        families = series(client.get("/metrics").text)
+    closed = {dict(own)["app"]: value for own, value in families["ragauge_window_closed"].items()}
+    assert closed == {"shop": 1, "quiet": 0}
+    assert "retired" not in str(families)
+    ends = set(families["ragauge_window_end_timestamp_seconds"].values())
+    assert ends == {LAST * 60}
+    assert families["ragauge_quarantined_bodies"] == {(): 1}
+
+
 def test_hostile_names_stay_labels(tmp_path: Path) -> None:
     hostile = 'x"} 1\nragauge_store_up 0\\ \u2028\r<script>' + "y" * 500
     with live_client(tmp_path) as client:
@@ -103,14 +125,15 @@ def test_series_have_a_limit_and_the_rest_is_counted(tmp_path: Path) -> None:
         for own in families.values()
     )
     assert labelled == 30
-    # 40 windows have 5 series each: samples, n, value, low and high
-    assert families["ragauge_series_omitted"] == {(): 40 * 5 - 30}
+    # 40 windows have 7 series each: samples, closed, end, n, value, low and high
+    assert families["ragauge_series_omitted"] == {(): 40 * 7 - 30}
     other = {"app": "other", "build": "other", "slice": "other"}
-    # The newest 6 windows fit (6·5 = 30), so 34 are summed: 10 + 0 up to 10 + 33
+    # The newest 4 windows fit, and 2 series of the fifth, samples and closed (4·7 + 2 = 30), so the
+    # samples of 35 are summed: 10 + 0 up to 10 + 34; of the fifth n is too
     rest = families["ragauge_window_samples"][tuple(sorted(other.items()))]
-    assert rest == sum(10 + number for number in range(34))
+    assert rest == sum(10 + number for number in range(35))
     n = families["ragauge_window_n"][tuple(sorted({**other, "metric": "live.empty"}.items()))]
-    assert n == 34 * 200
+    assert n == 36 * 200
     assert "ragauge_ingest_spans_total" not in families  # nothing came
     assert families["ragauge_spool_bodies"] == {(): 0}  # what does not grow is always there
 

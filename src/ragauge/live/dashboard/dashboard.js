@@ -63,8 +63,10 @@
     const places = [...main.querySelectorAll(focusable)];
     const at = places.indexOf(document.activeElement);
     const address = at >= 0 ? places[at].getAttribute("href") : null;
+    const opened = [...main.querySelectorAll("details")].map((part) => part.open);
     const scrolled = [...main.querySelectorAll(".scroll")].map((part) => part.scrollLeft);
     main.replaceChildren(...next.childNodes);
+    [...main.querySelectorAll("details")].forEach((part, number) => { if (number in opened) part.open = opened[number]; });
     [...main.querySelectorAll(".scroll")].forEach((part, number) => { part.scrollLeft = scrolled[number] || 0; });
     if (at >= 0) {
       const fresh = [...main.querySelectorAll(focusable)];

@@ -44,11 +44,17 @@ from ragauge.live.dashboard.tiles import (
     metric_tiles,
     thresholds_of,
 )
-from ragauge.live.dashboard.trace_view import shown_trace, side_by_side
+from ragauge.live.dashboard.trace_view import (
+    pair_facts,
+    question_of,
+    shown_trace,
+    side_by_side,
+)
 from ragauge.live.database import LiveDatabase
 from ragauge.live.metric_hours import MetricHour, read_hours
 from ragauge.live.settings import LiveSettings
 from ragauge.live.traffic import QUARANTINE, quarantine_path
+from ragauge.live.worst_traces import worst_traces
 from ragauge.report.html import page as report_page
 from ragauge.report.html.markup import environment, package_text
 
@@ -79,7 +85,7 @@ CRITERION_TONES = {"pass": "good", "fail": "bad"}
 ROLES = {"shadow": "the shadow", "again": "the shadow once more", "self": "live once more"}
 STATE_TONES = {
     "scored": "quiet", "errored": "bad", "unusable": "warn", "answered": "quiet",
-    "timed-out": "warn", "skipped": "quiet",
+    "timed-out": "warn", "skipped": "quiet", "asking": "quiet",
 }  # fmt: skip
 _STATIC = {
     "dashboard.css": "text/css; charset=utf-8",
@@ -374,7 +380,8 @@ def overview(asked: PageRequest) -> Response:
         troubles=troubles,
         lag=_lag(asked, arrived),
         server=asked.request.app.state.live,
-        tiles=tiles,
+        tiles=[tile for tile in tiles if tile.was_measured],
+        unmeasured=[tile for tile in tiles if not tile.was_measured],
         window=last,
         parts=parts,
         part_metrics=_part_metrics(parts, thresholds),
@@ -499,8 +506,9 @@ def metric(asked: PageRequest) -> Response:
     names = sorted(newest[0].metrics) if newest else []
     states = [alert for alert in queries.alerts(database, tenant) if alert.app == app]
     thresholds = thresholds_of(asked.settings, app, states)
-    watched = [name for name in names if name in thresholds]
-    name = asked.asked("name") or (watched or names or [""])[0]
+    measured = [name for name in names if newest[0].metrics[name].value is not None]
+    watched = [name for name in measured if name in thresholds]
+    name = asked.asked("name") or (watched or measured or names or [""])[0]
     spelt = asked.asked("range")
     chosen = spelt if spelt in RANGES else "24h"
     parted = asked.asked("by")
@@ -649,6 +657,33 @@ def alerts(asked: PageRequest) -> Response:
     )
 
 
+def worst(asked: PageRequest) -> Response:
+    """The worst traces of the window that an alert rests on: where whoever was paged begins."""
+    database, tenant = asked.database, asked.caller.tenant
+    wanted = asked.app, asked.asked("rule") or "", asked.asked("series") or ""
+    found = [
+        row for row in queries.alerts(database, tenant) if (row.app, row.rule, row.series) == wanted
+    ]
+    if not found:
+        return asked.missing("There is no such alert.")
+    alert = found[0]
+    number = alert.facts.window
+    window = None if number is None else queries.window(database, tenant, number)
+    ids: list[str] = []
+    if window is not None:
+        times = time_ms(window.begins_at) or 0, time_ms(window.ends_at) or 0
+        build = window.build or None
+        ids = worst_traces(database, tenant, asked.app, build, times, alert.facts.metric)
+    traces = [row for name in ids if (row := queries.trace(database, tenant, name)) is not None]
+    return asked.html(
+        "worst.html",
+        title=f"{alert.rule} · worst traces",
+        alert=alert,
+        window=window,
+        traces=[(row, question_of(row.body)) for row in traces],
+    )
+
+
 def decisions(asked: PageRequest) -> Response:
     """The decisions about shadows, the newest first."""
     rows = queries.decisions(
@@ -676,7 +711,26 @@ def decision(asked: PageRequest) -> Response:
         decision=row,
         criteria=_criteria(row.record),
         reasons=_reasons(row.record),
+        agreement=_agreement(row.record),
     )
+
+
+AGREEMENT = {
+    "kendall_tau": "Kendall's tau of the first ten hits",
+    "self_kendall_tau": "the same, of live asked twice",
+    "same_citations": "same citations",
+    "self_same_citations": "the same, of live asked twice",
+    "cite_first": "answers of the shadow that cite",
+}
+"""What a record says of agreement beside its criteria."""
+
+
+def _agreement(record: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    listed = record.get("agreement")
+    if not isinstance(listed, Mapping):
+        return []
+    found = [(words, listed.get(name)) for name, words in AGREEMENT.items()]
+    return [(words, one) for words, one in found if isinstance(one, Mapping)]
 
 
 def _criteria(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -699,7 +753,10 @@ def pairs(asked: PageRequest) -> Response:
     return asked.html(
         "pairs.html",
         title="Shadow pairs",
-        pairs=rows[:PAGE_ROWS],
+        pairs=[
+            (row, question_of(row.body) or question_of(row.live_body), pair_facts(row.measured))
+            for row in rows[:PAGE_ROWS]
+        ],
         more=rows[PAGE_ROWS - 1].asked if len(rows) > PAGE_ROWS else None,
         shadow=asked.settings.shadow,
     )
@@ -719,7 +776,14 @@ def pair(asked: PageRequest) -> Response:
     live, shadow = side_by_side(
         shown_trace(None if content is None else content.body), shown_trace(found[0].body)
     )
-    return asked.html("pair.html", title="Shadow pair", pair=found[0], live=live, shadow=shadow)
+    return asked.html(
+        "pair.html",
+        title="Shadow pair",
+        pair=found[0],
+        facts=pair_facts(found[0].measured),
+        live=live,
+        shadow=shadow,
+    )
 
 
 def traces(asked: PageRequest) -> Response:
@@ -733,7 +797,7 @@ def traces(asked: PageRequest) -> Response:
     return asked.html(
         "traces.html",
         title="Traces",
-        traces=rows[:PAGE_ROWS],
+        traces=[(row, question_of(row.body)) for row in rows[:PAGE_ROWS]],
         state=chosen,
         more=rows[PAGE_ROWS - 1].arrived if len(rows) > PAGE_ROWS else None,
     )
@@ -756,6 +820,7 @@ def _trace_page(asked: PageRequest, trace_id: str, *, problem: str | None = None
         title="Trace",
         status=200 if problem is None else 400,
         row=row,
+        window=queries.window_of_minute(asked.database, tenant, row.app, row.minute),
         trace=shown_trace(content.body),
         pairs=queries.pairs_of_trace(asked.database, tenant, trace_id),
         is_candidate=any(one.trace_id == trace_id for one in candidates),
@@ -771,15 +836,15 @@ def ingest(asked: PageRequest) -> Response:
     counts = {
         name: queries.outcomes(asked.database, tenant, begin) for name, begin in spans.items()
     }
-    accepted = queries.last_accepted(asked.database, tenant)
     scored = [queries.last_arrival(asked.database, tenant, app) for app in asked.apps]
+    lag = _lag(asked, max((at for at in scored if at is not None), default=None))
     return asked.html(
         "ingest.html",
         title="Ingest",
         counts=counts,
         outcomes=sorted({one.outcome for found in counts.values() for one in found}),
-        accepted=None if accepted is None else accepted * 60_000,
-        scored=max((at for at in scored if at is not None), default=None),
+        accepted=lag.accepted,
+        scored=lag.scored,
         spool=_spool_state(asked.request) if tenant == "" else None,
         limits=asked.settings.limits,
         sampling=asked.settings.sampling,
@@ -960,6 +1025,7 @@ ROUTES = [
     Route("/", _made_by(overview)),
     Route("/metric", _made_by(metric)),
     Route("/alerts", _made_by(alerts)),
+    Route("/worst", _made_by(worst)),
     Route("/decisions", _made_by(decisions)),
     Route("/decision", _made_by(decision)),
     Route("/pairs", _made_by(pairs)),

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from ragauge.live.database import LiveDatabase
+from ragauge.live.windows import at_minute
 
 PAGE_OF_WINDOWS = 2000
 """Windows that are read at a time: a quarter of a year has some 26,000 of each series."""
@@ -86,6 +87,7 @@ class AlertFacts(Struct, frozen=True):
     threshold: float | None = None
     direction: str = "above"
     was_firing: bool = False
+    window: int | None = None
     details: dict[str, dict[str, int]] = {}
 
     @property
@@ -146,7 +148,7 @@ class DecisionRow(Struct, frozen=True, kw_only=True):
 
 
 class ListedTrace(Struct, frozen=True, kw_only=True):
-    """A sampled trace without its body."""
+    """A sampled trace; its body is packed, and may have gone by its age."""
 
     trace_id: str
     app: str
@@ -154,12 +156,13 @@ class ListedTrace(Struct, frozen=True, kw_only=True):
     index_hash: str
     question_type: str
     arrived: int
-    window_number: int | None
+    minute: int
     state: str
     skewed: int
     question_key: str | None
     gold_id: str | None
     sample_rate: float
+    body: bytes | None
 
 
 class PairRow(Struct, frozen=True, kw_only=True):
@@ -174,6 +177,8 @@ class PairRow(Struct, frozen=True, kw_only=True):
     state: str
     body: bytes | None
     measured: bytes | None
+    live_body: bytes | None
+    """The live trace, packed: what live did."""
 
 
 class GoldCandidate(Struct, frozen=True, kw_only=True):
@@ -211,8 +216,8 @@ _DECISION = (
     " config_hash, record_hash"
 )
 _TRACE = (
-    "trace_id, app, build, index_hash, question_type, arrived, window_number, state, skewed,"
-    " question_key, gold_id, sample_rate"
+    "trace_id, app, build, index_hash, question_type, arrived, minute, state, skewed,"
+    " question_key, gold_id, sample_rate, body"
 )
 
 
@@ -361,6 +366,20 @@ def window(database: LiveDatabase, tenant: str, number: int) -> LiveWindow | Non
     return _window(rows[0], _metrics) if rows else None
 
 
+def window_of_minute(
+    database: LiveDatabase, tenant: str, app: str, minute: int
+) -> LiveWindow | None:
+    """The window over all of an app that a minute is in; None while that is open."""
+    at = at_minute(minute)
+    rows = database.read(
+        f"SELECT {_WINDOW}, CAST(aggregate_json AS TEXT) FROM eval_live_windows"
+        f" WHERE tenant = ? AND app = ? AND begins_at <= ? AND ends_at > ? AND {_TOTAL}"
+        " ORDER BY begins_at DESC LIMIT 1",
+        (tenant, app, at, at),
+    )
+    return _window(rows[0], _metrics) if rows else None
+
+
 def traffic(database: LiveDatabase, tenant: str, app: str, since: int) -> list[MinuteTraffic]:
     """The samples of each minute from one on, over all parts; minutes without any are not there."""
     rows = database.read(
@@ -489,7 +508,11 @@ def trace_content(database: LiveDatabase, tenant: str, trace_id: str) -> TraceCo
     return TraceContent(*rows[0]) if rows else None
 
 
-_PAIR = "trace_id, role, app, live, shadow, asked, state, body, measured"
+_PAIR = (
+    "p.trace_id, role, p.app, live, shadow, asked, p.state, p.body, p.measured, t.body"
+    " FROM live_pairs p LEFT JOIN live_traces t"
+    " ON t.tenant = p.tenant AND t.trace_id = p.trace_id"
+)
 
 
 def _pair(row: Sequence[Any]) -> PairRow:
@@ -502,8 +525,8 @@ def pairs(
     """The last pairs of an app, the newest first."""
     end = 2**62 if before is None else before
     rows = database.read(
-        f"SELECT {_PAIR} FROM live_pairs WHERE tenant = ? AND app = ? AND minute <= ?"
-        " AND asked < ? ORDER BY minute DESC, asked DESC, trace_id, role LIMIT ?",
+        f"SELECT {_PAIR} WHERE p.tenant = ? AND p.app = ? AND p.minute <= ?"
+        " AND asked < ? ORDER BY p.minute DESC, asked DESC, p.trace_id, role LIMIT ?",
         (tenant, app, end // 60000, end, limit),
     )
     return [_pair(row) for row in rows]
@@ -512,7 +535,7 @@ def pairs(
 def pairs_of_trace(database: LiveDatabase, tenant: str, trace_id: str) -> list[PairRow]:
     """What other systems were asked with the question of a trace."""
     rows = database.read(
-        f"SELECT {_PAIR} FROM live_pairs WHERE tenant = ? AND trace_id = ? ORDER BY role DESC",
+        f"SELECT {_PAIR} WHERE p.tenant = ? AND p.trace_id = ? ORDER BY role DESC",
         (tenant, trace_id),
     )
     return [_pair(row) for row in rows]

@@ -119,6 +119,26 @@ def _strictest(one: Threshold, two: Threshold) -> Threshold:
     )
 
 
+_ORDER: tuple[TileState, ...] = (
+    "firing", "beyond", "undecided", "within", "too-little-data", "no-data", "unwatched",
+)  # fmt: skip
+"""What somebody should look at first comes first."""
+
+REASONS = {
+    "no-answer": "no trace has an answer",
+    "no-citations": "no answer cites anything",
+    "no-common-hits": "no question came twice",
+    "no-delta-s": "traces record no ΔS",
+    "no-evidence": "no gold question with evidence came",
+    "no-manifest": "no corpus is named in [live]",
+    "no-time": "traces record no time",
+    "one-slot": "no question came twice",
+    "refused": "every answer refuses",
+    "unlabelled": "no question of the gold set came",
+}
+"""Why a metric has no value, as a person says it."""
+
+
 class MetricTile(Struct, frozen=True, kw_only=True):
     """One metric of the last window."""
 
@@ -138,6 +158,11 @@ class MetricTile(Struct, frozen=True, kw_only=True):
     def word(self) -> str:
         """Its state in words."""
         return WORDS[self.state]
+
+    @property
+    def was_measured(self) -> bool:
+        """Whether this window or an earlier one has a value: that it is gone must be seen."""
+        return self.measured.value is not None or any(one is not None for one in self.history)
 
 
 def tile_state(
@@ -160,7 +185,7 @@ def metric_tiles(
     thresholds: Mapping[str, Threshold],
     alerts: Sequence[AlertRow],
 ) -> list[MetricTile]:
-    """The tiles of an app: watched metrics first, each with what it was in earlier windows.
+    """The tiles of an app: what is bad first, each with what it was in earlier windows.
 
     `windows` come with the newest first. A metric that is watched and was never measured has a tile
     too: that it is missing must be seen.
@@ -176,15 +201,17 @@ def metric_tiles(
     measured = {name: value for name, value in newest.metrics.items() if value.n or value.reason}
     names = [*(name for name in thresholds if name not in measured), *measured]
     tiles = []
-    for name in sorted(names, key=lambda name: (name not in thresholds, name)):
-        value = newest.metrics.get(name, WindowValue())
+    # What an evaluator measures itself, as the drift of documents, is in no window.
+    by_alert = {alert.facts.metric: alert.facts.measured for alert in alerts if not alert.series}
+    for name in names:
+        value = newest.metrics.get(name) or by_alert.get(name, WindowValue())
         threshold = thresholds.get(name)
         state = tile_state(value, threshold, closed=newest.is_closed, firing=name in fired)
         history = tuple(
             found.value if (found := window.metrics.get(name)) is not None else None
             for window in reversed(windows)
         )
-        note = value.reason or ""
+        note = REASONS.get(value.reason or "", value.reason or "")
         if state == "undecided":
             note = "no interval" if value.interval is None else "the interval crosses the threshold"
         tiles.append(
@@ -193,7 +220,9 @@ def metric_tiles(
                 history=history,
             )
         )  # fmt: skip
-    return tiles
+    return sorted(
+        tiles, key=lambda tile: (tile.threshold is None, _ORDER.index(tile.state), tile.metric)
+    )
 
 
 def alert_metric(alert: AlertRow, thresholds: Mapping[str, Threshold]) -> str | None:

@@ -121,3 +121,42 @@ def side_by_side(live: ShownTrace, shadow: ShownTrace) -> tuple[ShownTrace, Show
         return msgspec.structs.replace(one, hits=hits)
 
     return with_ranks(live, shadow), with_ranks(shadow, live)
+
+
+class _Asked(Struct):
+    question: str | None = None
+
+
+def question_of(body: bytes | None) -> str | None:
+    """The question of a packed trace in our own names, for a list; None where it has none."""
+    if body is None:
+        return None
+    try:
+        return msgspec.json.decode(unpacked(body), type=_Asked).question
+    except UNREADABLE:
+        return None
+
+
+class PairSide(Struct, frozen=True):
+    """What became of the question on one side."""
+
+    outcome: str | None = None
+
+
+class PairFacts(Struct, frozen=True):
+    """What was measured of a pair, as a list has it; `why` it was not asked, where it was not."""
+
+    live: PairSide = PairSide()
+    other: PairSide = PairSide()
+    found: int | None = None
+    expected: int | None = None
+    tau: float | None = None
+    why: str | None = None
+
+
+def pair_facts(measured: bytes | None) -> PairFacts:
+    """What a row of `live_pairs` says; nothing where it cannot be read."""
+    try:
+        return msgspec.json.decode(measured or b"{}", type=PairFacts)
+    except UNREADABLE:
+        return PairFacts()

@@ -19,3 +19,7 @@ CREATE TABLE live_metric_hours (
 
 -- A candidate may outlive its trace; it goes with its user all the same.
 ALTER TABLE live_gold_candidates ADD COLUMN user_key TEXT COLLATE "C";
+
+-- The window of a trace follows from its minute: nobody ever wrote it here.
+DROP INDEX live_traces_by_window;
+ALTER TABLE live_traces DROP COLUMN window_number;
