@@ -11,6 +11,7 @@ from tests.support.command import Folder
 from tests.support.worker_run import run_worker
 
 WEBHOOK = '[[live.alerts.webhooks]]\nurl = "{}"\n'
+RULE = '[live.alerts.rules.errors]\nmetric = "{}"\nabove = 0.1\n'
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,8 @@ WEBHOOK = '[[live.alerts.webhooks]]\nurl = "{}"\n'
         (WEBHOOK.format("file:///etc/passwd"), "bad-config", 1),
         ('[live.shadow]\ntarget = "nosuch:x"\n', "bad-target", 2),
         ('[live.shadow]\ntarget = "bm25:"\nlive = "bm26:"\n', "bad-target", 3),
+        (RULE.format("live.errors"), "bad-config", 2),
+        (RULE.format("retrieval.recall@77"), "bad-config", 2),
         ('[live]\ncorpus = "nosuch"\n', "file-not-found", 2),
         ('[live]\ngold = "nosuch.jsonl"\n', "file-not-found", 2),
         ('[live.redaction]\npatterns = ["a", "("]\n', "bad-config", 2),

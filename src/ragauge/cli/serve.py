@@ -118,12 +118,12 @@ def _serve(settings: LiveSettings, url: str, config: Config) -> int:
 def _checked_gold(settings: LiveSettings, config: Config) -> list[str]:
     """The questions of the gold set; whatever the worker would fail at is refused here."""
     from ragauge.live.alert_log import check_log
-    from ragauge.live.alert_rules import rules_of
+    from ragauge.live.alert_rules import check_rules
     from ragauge.live.outbox import secrets_of
     from ragauge.live.trace_values import KnownIds, LiveGold
     from ragauge.run.run import target_kind
 
-    rules_of(settings.alerts)
+    check_rules(settings.alerts)
     secrets_of(settings.alerts)
     if settings.alerts.log is not None:
         check_log(settings.alerts.log)

@@ -93,6 +93,17 @@ def rules_of(alerts: Alerts) -> dict[str, AlertRule]:
     return rules
 
 
+def check_rules(alerts: Alerts) -> None:
+    """Refuse a rule on what no window measures: it would never fire."""
+    profile = registry.profiles()["live"]
+    known = [chosen.id for chosen in registry.select(profile.metrics, profile.k)]
+    for name, rule in rules_of(alerts).items():
+        if rule.metric not in (*known, DOCUMENT_PSI):
+            error = registry.unknown_name("metric of live windows", rule.metric, known)
+            message = f"[live.alerts.rules] {name}: {error.problems[0].message}"
+            raise RagaugeError.of("bad-config", message, hint=error.problems[0].hint or HINT)
+
+
 def reference_of(values: Sequence[float]) -> BaselineLevel | None:
     """The reference that earlier windows give; None for fewer than bound their median."""
     if len(values) < FEWEST_REFERENCES:
