@@ -26,12 +26,17 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import live_bodies
+from live_bodies import Shape
 from ragauge.live.spool import SpoolReader, decode_spans
 from table import MEGABYTE, grid, machine
 
-TRACES = 25  # of a body: 100 spans
+SHAPE = live_bodies.BY_HAND
+TRACES = SHAPE.traces  # of a body: 100 spans
 MOST_CPU, MOST_P99, MOST_MB = 0.1, 0.2, 300  # what the project promises
 _TICKS = os.sysconf("SC_CLK_TCK")
+
+
+AnyBodies = Sequence[bytes] | live_bodies.Bodies
 
 
 @dataclass
@@ -130,7 +135,7 @@ def stored_traces(folder: Path) -> set[str]:
 
 
 async def send(
-    url: str, bodies: Sequence[bytes], *, rate: float, connections: int, path: str = "/v1/traces",
+    url: str, bodies: AnyBodies, *, rate: float, connections: int, path: str = "/v1/traces",
     packed: bool = False,
 ) -> Load:  # fmt: skip
     """Send bodies at so many a second over some connections; each is sent once."""
@@ -176,86 +181,169 @@ async def send(
     return load
 
 
-def make_bodies(count: int, *, seed: int, packed: bool = False) -> list[bytes]:
+def make_bodies(
+    count: int, *, seed: int, packed: bool = False, shape: Shape = SHAPE
+) -> list[bytes]:
     """So many bodies, no two the same."""
     return [
-        live_bodies.body(seed, number * TRACES, TRACES, packed=packed) for number in range(count)
+        live_bodies.body(seed, number * shape.traces, shape.traces, packed=packed, shape=shape)
+        for number in range(count)
     ]
 
 
-def traces_of(numbers: Sequence[int], *, seed: int) -> set[str]:
+def traces_of(numbers: Sequence[int], *, seed: int, shape: Shape = SHAPE) -> set[str]:
     """The ids of the traces in some bodies."""
     return {
-        live_bodies.trace_id(seed, number * TRACES + place)
+        live_bodies.trace_id(seed, number * shape.traces + place)
         for number in numbers
-        for place in range(TRACES)
+        for place in range(shape.traces)
     }
 
 
-def steady(
-    spans_a_second: int, seconds: float, *, packed: bool, seed: int = 1
-) -> tuple[list[str], int]:
-    """A row of the table: a load below what the server can take; and acknowledged traces lost."""
-    rate = spans_a_second / (TRACES * live_bodies.SPANS_A_TRACE)
-    bodies = make_bodies(round(rate * seconds), seed=seed, packed=packed)
-    with tempfile.TemporaryDirectory(prefix="ragauge-load-") as name:
-        server = Server(Path(name))
-        web, worker = server.pids
-        before, before_worker = server.cpu(web), server.cpu(worker)
-        load = asyncio.run(send(server.url, bodies, rate=rate, connections=16, packed=packed))
-        cpu, worker_cpu = server.cpu(web) - before, server.cpu(worker) - before_worker
-        peak = server.peak_mb(web)
-        server.stop()
-        lost = len(traces_of(load.acknowledged, seed=seed) - stored_traces(Path(name)))
-    return _row(f"{spans_a_second:,}", load, cpu, worker_cpu, peak, lost, packed=packed), lost
+@dataclass
+class Measured:
+    """What a server took, at what cost, and what became of it."""
 
+    sent: str
+    load: Load
+    shape: Shape
+    packed: bool
+    web_cpu: float
+    worker_cpu: float
+    web_mb: float
+    worker_mb: float
+    lost: int
+    scored_seconds: float  # from the last answer until all is scored
 
-def overload(connections: int, seconds: float, *, seed: int = 2) -> tuple[list[str], int]:
-    """The same with twice what the server can take: all at once, and as fast as it answers."""
-    bodies = make_bodies(round(250 * seconds), seed=seed)
-    with tempfile.TemporaryDirectory(prefix="ragauge-load-") as name:
-        server = Server(Path(name), "[live.limits]\nwaiting_bytes = 2000000\n")
-        web, worker = server.pids
-        before, before_worker = server.cpu(web), server.cpu(worker)
-        load = asyncio.run(send(server.url, bodies, rate=1e9, connections=connections))
-        cpu, worker_cpu = server.cpu(web) - before, server.cpu(worker) - before_worker
-        peak = server.peak_mb(web)
-        load.seconds = []  # all were due at the start
-        server.stop()
-        lost = len(traces_of(load.acknowledged, seed=seed) - stored_traces(Path(name)))
-    faults = lost + sum(n for status, n in load.statuses.items() if status not in (200, 429))
-    return _row("all at once", load, cpu, worker_cpu, peak, lost, packed=False), faults
+    @property
+    def spans(self) -> int:
+        return len(self.load.acknowledged) * self.shape.spans_a_body
+
+    @property
+    def faults(self) -> int:
+        """Acknowledged traces that are gone, and answers that no exporter expects."""
+        return self.lost + sum(
+            n for status, n in self.load.statuses.items() if status not in (200, 429)
+        )
+
+    def row(self) -> list[str]:
+        load, spans = self.load, max(1, self.spans)
+        answers = ", ".join(
+            f"{status or 'none'}: {n:,}" for status, n in sorted(load.statuses.items())
+        )
+        timed = bool(load.seconds)
+        return [
+            self.sent,
+            "gzip" if self.packed else "plain",
+            f"{self.spans / load.wall:,.0f}",
+            f"{1000 * self.web_cpu / spans:.3f}",
+            f"{1000 * self.worker_cpu * self.shape.spans / spans:.3f}",
+            f"{1000 * load.quantile(0.5):.0f}" if timed else "–",
+            f"{1000 * load.quantile(0.99):.0f}" if timed else "–",
+            f"{self.scored_seconds:.0f}",
+            f"{self.web_mb:.0f} + {self.worker_mb:.0f}",
+            answers,
+            f"{self.lost:,}",
+        ]
 
 
 HEADINGS = (
-    "spans/s sent", "body", "accepted/s", "web CPU s per 1,000", "worker CPU s per 1,000", "p50 ms",
-    "p99 ms", "web peak MB", "answers", "acknowledged and lost",
+    "spans/s sent", "body", "accepted/s", "web CPU s per 1,000 spans",
+    "worker CPU s per 1,000 traces", "p50 ms", "p99 ms", "all scored after s", "web + worker MB",
+    "answers", "acknowledged and lost",
 )  # fmt: skip
 
 
-def _row(
-    sent: str, load: Load, cpu: float, worker_cpu: float, peak: float, lost: int, *, packed: bool
-) -> list[str]:
-    spans = len(load.acknowledged) * TRACES * live_bodies.SPANS_A_TRACE
-    answers = ", ".join(f"{status or 'none'}: {n:,}" for status, n in sorted(load.statuses.items()))
-    timed = bool(load.seconds)
-    return [
-        sent,
-        "gzip" if packed else "plain",
-        f"{spans / load.wall:,.0f}",
-        f"{1000 * cpu / max(1, spans):.3f}",
-        f"{1000 * worker_cpu / max(1, spans):.3f}",
-        f"{1000 * load.quantile(0.5):.0f}" if timed else "–",
-        f"{1000 * load.quantile(0.99):.0f}" if timed else "–",
-        f"{peak:.0f}",
-        answers,
-        f"{lost:,}",
-    ]
-
-
-def table(rows: Sequence[Sequence[str]]) -> str:
+def table(rows: Sequence[Measured]) -> str:
     """The rows with their headings."""
-    return grid("rlrrrrrrlr", HEADINGS, rows)
+    return grid("rlrrrrrrrlr", HEADINGS, [measured.row() for measured in rows])
+
+
+def _measured(
+    sent: str, bodies: AnyBodies, *, seed: int, shape: Shape, packed: bool, rate: float,
+    connections: int,
+) -> Measured:  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="ragauge-load-") as name:
+        folder = Path(name)
+        server = Server(folder)
+        web, worker = server.pids
+        before, before_worker = server.cpu(web), server.cpu(worker)
+        load = asyncio.run(
+            send(server.url, bodies, rate=rate, connections=connections, packed=packed)
+        )
+        cpu, ended = server.cpu(web) - before, time.monotonic()
+        wait_until_scored(folder)
+        scored_seconds = time.monotonic() - ended
+        worker_cpu = server.cpu(worker) - before_worker
+        peaks = server.peak_mb(web), server.peak_mb(worker)
+        server.stop()
+        lost = len(traces_of(load.acknowledged, seed=seed, shape=shape) - stored_traces(folder))
+    return Measured(
+        sent, load, shape, packed, cpu, worker_cpu, *peaks, lost=lost, scored_seconds=scored_seconds
+    )
+
+
+def wait_until_scored(folder: Path, seconds: float = 900) -> None:
+    """Wait until the spool is empty."""
+    reader = SpoolReader(folder / "ragauge-live.db.spool")
+    deadline = time.monotonic() + seconds
+    while reader.depth() and time.monotonic() < deadline:
+        time.sleep(0.25)
+    reader.close()
+
+
+def steady(
+    spans_a_second: int, seconds: float, *, packed: bool, seed: int = 1, shape: Shape = SHAPE
+) -> Measured:
+    """A load below what the server can take, at even times."""
+    rate = spans_a_second / shape.spans_a_body
+    count = round(rate * seconds)
+    bodies: AnyBodies = (
+        make_bodies(count, seed=seed, packed=True, shape=shape)
+        if packed
+        else live_bodies.Bodies(count, seed=seed, shape=shape)
+    )
+    return _measured(
+        f"{spans_a_second:,}", bodies, seed=seed, shape=shape, packed=packed, rate=rate,
+        connections=16,
+    )  # fmt: skip
+
+
+def overload(connections: int, seconds: float, *, seed: int = 2) -> Measured:
+    """More than the server can take: as fast as it answers, on many connections."""
+    bodies = make_bodies(round(200 * seconds), seed=seed)
+    measured = _measured(
+        f"all at once, {connections} connections", bodies, seed=seed, shape=SHAPE, packed=False,
+        rate=1e9, connections=connections,
+    )  # fmt: skip
+    measured.load.seconds = []  # all were due at the start
+    return measured
+
+
+def shapes(seconds: float) -> str:
+    """What bodies of other sizes cost, at five megabytes a second: a table."""
+    rows = []
+    for place, shape in enumerate((live_bodies.BY_HAND, *live_bodies.LANGCHAIN)):
+        size = len(live_bodies.body(1, 0, shape.traces, shape=shape)) / shape.spans_a_body
+        spans_a_second = round(5e6 / size)
+        measured = steady(spans_a_second, seconds, packed=False, seed=10 + place, shape=shape)
+        spans = max(1, measured.spans)
+        rows.append(
+            [
+                shape.name,
+                f"{size:,.0f}",
+                f"{spans / measured.load.wall:,.0f}",
+                f"{1000 * measured.web_cpu / spans:.3f}",
+                f"{1e6 * measured.web_cpu / (spans * size):.4f}",
+                f"{1000 * measured.worker_cpu * shape.spans / spans:.3f}",
+                f"{measured.faults:,}",
+            ]
+        )
+    headings = (
+        "trace", "bytes a span", "spans/s", "web CPU s per 1,000 spans", "web CPU s per MB",
+        "worker CPU s per 1,000 traces", "faults",
+    )  # fmt: skip
+    return grid("lrrrrrr", headings, rows)
 
 
 def main() -> int:
@@ -264,22 +352,27 @@ def main() -> int:
     parser.add_argument("--url", help="a server that is there already: only its answers are timed")
     parser.add_argument("--spans", type=int, default=2000, help="spans a second")
     parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--connections", type=int, default=64, help="of the overload")
+    parser.add_argument("--connections", type=int, default=256, help="of the overload")
+    parser.add_argument("--shapes", action="store_true", help="bodies of other sizes instead")
     options = parser.parse_args()
-    print(f"{machine()}; the generator shares it.\n")
+    print(f"{machine()}; the generator shares it. Load {os.getloadavg()[0]:.1f}.\n")
+    if options.shapes:
+        print(shapes(options.seconds))
+        return 0
     if options.url:
-        rate = options.spans / (TRACES * live_bodies.SPANS_A_TRACE)
+        rate = options.spans / SHAPE.spans_a_body
         bodies = make_bodies(round(rate * options.seconds), seed=int(time.time()))
         load = asyncio.run(send(options.url, bodies, rate=rate, connections=16))
-        print(table([_row(f"{options.spans:,}", load, 0, 0, 0, 0, packed=False)]))
+        sent = f"{options.spans:,}"
+        print(table([Measured(sent, load, SHAPE, False, 0, 0, 0, 0, lost=0, scored_seconds=0)]))
         return 0
     rows = [
         steady(options.spans, options.seconds, packed=False),
         steady(options.spans, options.seconds, packed=True),
         overload(options.connections, options.seconds),
     ]
-    print(table([row for row, _ in rows]))
-    return int(any(faults for _, faults in rows))
+    print(table(rows))
+    return int(any(measured.faults for measured in rows))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def test_every_campaign_has_a_target() -> None:
 @pytest.mark.parametrize(
     ("name", "last"),
     [
-        ("live", "0 acknowledged traces lost, stored twice, or answers other than 200 and 429"),
+        ("live", "0 traces lost, stored twice or in part, or answers other than 200 and 429"),
         ("scale", "0 files with two results"),
         ("stats", "alarm, there are a quarter as many comparisons."),
     ],

@@ -44,7 +44,8 @@ _NO_TEXTS = (
 """So end the names of what is no text of a person, in attributes and in rows."""
 _HEADER = re.compile(r"(?:http\.)?(?:request|response)\.header\.(.+)", re.IGNORECASE)
 _KEY_NAME = "user-hash"
-_MOST_NAMES = 65536
+_MOST_NAMES, _LONGEST_NAME = 65536, 200
+"""So many names are remembered, and none that is longer: they come from outside."""
 
 
 def user_hash_key(database: LiveDatabase) -> bytes:
@@ -133,14 +134,18 @@ class Redactor:
         """Whether no name is of a secret, of a user or of what the project hides."""
         if self._plain_names.issuperset(names):
             return True
-        plain = {name for name in names if self._kind_of(name) == "plain"}
+        plain = {
+            name for name in names if len(name) <= _LONGEST_NAME and self._kind_of(name) == "plain"
+        }
         if len(self._plain_names) + len(plain) > _MOST_NAMES:
             self._plain_names.clear()
         self._plain_names |= plain
         return self._plain_names.issuperset(names)
 
     def _kind_of(self, name: str) -> str:
-        return "secret" if name.lower() in self._fields else _kind_of(name)
+        if name.lower() in self._fields:
+            return "secret"
+        return _kind_of(name) if len(name) <= _LONGEST_NAME else _kind_of.__wrapped__(name)
 
     def _attribute(self, name: str, value: Any) -> Any:
         kind = self._kind_of(name)
