@@ -44,14 +44,23 @@ def test_a_window_closes_when_it_has_samples_and_minutes(tmp_path: Path) -> None
 
 
 def closed_windows(tmp_path: Path, count: int = 600, **options: Any) -> ScoredTraffic:
-    """Five minutes of traffic, scored, and the parts of the worker."""
+    """Five minutes of traffic, scored, and the parts of the worker.
+
+    A sender that saw no answer sends again: some rows come twice, in another body.
+    """
     spool = SpoolOfTests(tmp_path)
     part = worker(spool, gold=GOLD, **options)
     rows = traffic(count, builds=("v1", "v2"))
+    step = count // 5
     for minute in range(5):
-        step = count // 5
         spool.put_rows(rows[step * minute : step * (minute + 1)], START + minute * MINUTE + 7)
+        again = rows[max(0, step * minute - 20) : step * minute + 5]
+        spool.put_rows(again, START + minute * MINUTE + 9)
     part.step(START + 6 * MINUTE)
+    before = windows(part)
+    spool.put_rows(rows, START + 6 * MINUTE)  # all of it, when the window is closed
+    part.step(START + 8 * MINUTE)
+    assert windows(part) == before
     return part
 
 
@@ -75,7 +84,10 @@ def test_a_window_is_the_offline_score_of_its_traces_byte_for_byte(tmp_path: Pat
         assert offline == json.dumps(aggregate["metrics"])
     (total,) = [window for window in listed if window.series.is_total]
     metrics = json.loads(total.aggregate)["metrics"]
+    assert total.samples == 600
     assert metrics["live.error"]["value"] > 0
+    assert metrics["live.refusal"]["value"] > 0
+    assert metrics["live.coverage"]["n"] > 0
     assert metrics["answer.coverage"]["n"] == 2  # two gold items have evidence
     assert metrics["live.lambda_flip"]["n"] > 50  # questions that came again
 
