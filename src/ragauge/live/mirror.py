@@ -33,6 +33,7 @@ from ragauge.live.pairs import MatchRung, PairValues, measure_pair, refusal_read
 from ragauge.live.privacy import Redactor, user_hash_key
 from ragauge.live.settings import LiveSettings, MirrorRule
 from ragauge.live.trace_sampler import hash_share
+from ragauge.live.trace_values import KnownIds
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.payloads import UNREADABLE
@@ -230,6 +231,7 @@ class Mirror:
         *,
         options: Options = Options(),  # noqa: B008  (frozen)
         gold_values: Callable[[str, Trace], Mapping[str, float | None]] | None = None,
+        known_ids: KnownIds | None = None,
     ) -> None:
         self.settings = settings
         self.database = database
@@ -238,7 +240,10 @@ class Mirror:
         self.refuses = refusal_reader(options.refusal_patterns, options.refusal_languages)
         self.shadow: AskedSystem | None = None
         self.live: AskedSystem | None = None
+        self.known_ids = self.known_to_shadow = known_ids
         if self.rule is not None:
+            if self.rule.corpus is not None:  # a shadow may be made of other documents
+                self.known_to_shadow = KnownIds.read(self.rule.corpus)
             self._redactor = Redactor(settings.redaction, user_hash_key(database))
             self.shadow = AskedSystem(self.rule.target, settings, self.rule, self.rule.options)
             if self.rule.live is not None:
@@ -458,7 +463,11 @@ class Mirror:
 
     def _store_pairs(self, execute: Execute, entry: AnsweredQuestion, now: int) -> None:
         assert self.shadow is not None
-        question, shadow = entry.question, entry.answers["shadow"]
+        question = entry.question
+        answers: dict[PairRole, Trace | None] = {
+            role: self._checked(role, answer) for role, answer in entry.answers.items()
+        }
+        shadow = answers["shadow"]
         first: MatchRung = "exact"
         if shadow is None:
             self.shadow.breaker.open(now)
@@ -467,7 +476,7 @@ class Mirror:
             values = self._measure(question, shadow)
             first = values.rung or first
             self._write(execute, question, "shadow", shadow, values)
-        for role, answer in entry.answers.items():
+        for role, answer in answers.items():
             if answer is None:
                 self._write_skipped(execute, question, role, "circuit-open")
             elif role != "shadow":
@@ -475,6 +484,13 @@ class Mirror:
                     self.live.breaker.note(now, failed=answer.error is not None)
                 values = measure_pair(question.trace, answer, self.refuses, first=first)
                 self._write(execute, question, role, answer, values)
+
+    def _checked(self, role: PairRole, answer: Trace | None) -> Trace | None:
+        """An answer with the ids that the corpus of its system does not have."""
+        known = self.known_ids if role == "self" else self.known_to_shadow
+        if answer is None or known is None:
+            return answer
+        return replace(answer, unknown_ids=known.unknown(answer))
 
     def _write_skipped(
         self, execute: Execute, question: MirroredQuestion, role: PairRole, why: str

@@ -34,8 +34,8 @@ RUNGS: tuple[MatchRung, ...] = ("exact", "span", "quote", "id", "document")
 Outcome = Literal["cited", "invalid", "uncited", "refused", "hits", "empty", "failed"]
 """What became of a question.
 
-cited     answered, and every citation is among the hits
-invalid   answered, with a citation that is not among the hits
+cited     answered, and every citation is among the hits and known to the corpus, if there is one
+invalid   answered, with a citation that is not
 uncited   answered without a citation: not cite-first
 refused   declined
 hits      nothing was answered, something retrieved: an index without a reader
@@ -136,8 +136,8 @@ def outcome_of(trace: Trace, refuses: Refuses) -> Outcome:
     listed = answer.listed
     if not listed:
         return "uncited"
-    ids = {hit.id for hit in trace.hits}
-    return "cited" if all(citation.id in ids for citation in listed) else "invalid"
+    valid = {hit.id for hit in trace.hits} - set(trace.unknown_ids or ())
+    return "cited" if all(citation.id in valid for citation in listed) else "invalid"
 
 
 def _delta_s(trace: Trace) -> float | None:

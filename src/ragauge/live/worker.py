@@ -111,6 +111,7 @@ def mirror_part(context: WorkerContext) -> Part:
         context.database,
         options=context.options,
         gold_values=gold_scorer(context.gold.items, context.options),
+        known_ids=context.known_ids,
     )
 
 

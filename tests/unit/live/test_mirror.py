@@ -14,10 +14,12 @@ import pytest
 from ragauge import registry
 from ragauge.formats.traces import RowReader
 from ragauge.live.database import LiveDatabase, open_database
+from ragauge.live.delete import delete_traces
 from ragauge.live.mirror import MOST_WAITING, CircuitBreaker, Mirror, gold_scorer, native_row
 from ragauge.live.pairs import PairValues
 from ragauge.live.settings import LiveSettings, MirrorRule, Redaction
 from ragauge.live.trace_sampler import hash_share
+from ragauge.live.trace_values import KnownIds
 from ragauge.model.gold import GoldItem
 from ragauge.model.options import Options
 from ragauge.model.trace import Answer, Citation, Hit, Timing, Trace
@@ -131,6 +133,37 @@ def test_a_scored_question_is_asked_of_a_real_service_and_the_pair_is_stored(
         json.loads(zlib.decompress(body))
     )
     assert [hit.id for hit in stored.hits] == ["a", "c"]
+
+
+def test_a_citation_that_the_corpus_does_not_have_is_not_valid(
+    database: LiveDatabase, shadow_server: Server
+) -> None:
+    """The shadow cites `c`, which is among its hits and in no document."""
+    add_traces(database, ["t1"])
+    settings = LiveSettings(shadow=rule(shadow_server.url, live=shadow_server.url, self_rate=1.0))
+    mirror = Mirror(settings, database, known_ids=KnownIds(["a", "b"], []))
+    run_until_idle(mirror)
+    mirror.close()
+    for role in ("shadow", "again", "self"):
+        values = measured(database, "t1", role)
+        assert (values.live.outcome, values.other.outcome) == ("cited", "invalid")
+
+
+def test_a_trace_that_was_deleted_meanwhile_is_not_mirrored(
+    database: LiveDatabase, shadow_server: Server
+) -> None:
+    add_traces(database, ["t1", "t2"])
+    mirror = mirror_of(database, shadow_server.url)
+    mirror._scan(NOW)  # both wait
+    delete_traces(database, None, trace_ids=["t1"], now=NOW)
+    now = run_until_idle(mirror)
+    assert pairs(database) == [("t2", "shadow", "answered")]
+    # Another server may have claimed one in that moment: it is forgotten with the next look.
+    with database.transaction() as execute:
+        execute("UPDATE live_pairs SET trace_id = 't1'", ())
+    mirror._tidy("", "shop", now)
+    assert pairs(database) == []
+    mirror.close()
 
 
 def test_nothing_is_asked_twice_after_a_restart(
