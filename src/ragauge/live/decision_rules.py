@@ -667,7 +667,7 @@ def _mean(
     if not values:
         return {"value": None, "n": 0, "interval": None}
     sums = group_sums(_array(values))
-    return {"value": sums.mean, "n": len(values), "interval": interval_of(sums)}
+    return {"value": sums.mean, "n": len(values), "interval": list(interval_of(sums))}
 
 
 def _latency(values: Iterable[float | None]) -> dict[str, Any]:
