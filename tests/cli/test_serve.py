@@ -6,12 +6,24 @@ import msgspec
 import pytest
 
 from ragauge.live.settings import LiveSettings
-from ragauge.live.worker_process import WorkerOrder
+from ragauge.live.web import LiveServer
+from ragauge.live.worker_process import WorkerOrder, WorkerProcess
 from tests.support.command import Folder
 from tests.support.worker_run import run_worker
 
 WEBHOOK = '[[live.alerts.webhooks]]\nurl = "{}"\n'
 RULE = '[live.alerts.rules.errors]\nmetric = "{}"\nabove = 0.1\n'
+
+
+@pytest.fixture(autouse=True)
+def _never_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not refused fails the test, instead of serving for ever."""
+
+    def listen(_: object) -> None:
+        pytest.fail("it would listen")
+
+    monkeypatch.setattr(WorkerProcess, "start", lambda _: None)
+    monkeypatch.setattr(LiveServer, "run", listen)
 
 
 @pytest.mark.parametrize(
