@@ -409,3 +409,63 @@ def test_a_table_says_which_kinds_are_certain(folder: Folder) -> None:
     with open(folder.path / "c.csv", encoding="utf-8", newline="") as file:
         found = [(row["qid"], row["kind"], row["certain"]) for row in csv.DictReader(file)]
     assert found == [("q0", "regression", "yes"), ("q1", "regression", "no")]
+
+
+FIRST, SECOND = "The harbour closes at dusk in winter. ", "A red lantern marks the northern pier."
+
+
+def guessed(folder: Folder, question: str, *options: str) -> Any:
+    """a finds a chunk of two sentences (38 bytes each), b the first of them and nothing else."""
+    text = FIRST + SECOND
+    hits = {"a": ("chunk", text), "b": ("first", FIRST)}
+    folder.write("gold.jsonl", [{"qid": "q", "question": question, "relevant": ["chunk"]}])
+    for run, (name, words) in hits.items():
+        hit = {"id": name, "doc": "d.md", "start": 0, "end": len(words), "text": words}
+        row = {"qid": "q", "question": question, "topk": [{**hit, "chunker_version": run}]}
+        folder.write(f"{run}.jsonl", [row])
+    return compared(folder, "--k", "5", *options)
+
+
+@pytest.mark.parametrize(
+    ("question", "b"),
+    [
+        # Places are [0, 40), [20, 60) and [36, 76); the first hit covers half of the first alone.
+        # Of [20, 60) 17 bytes stand in the first sentence and 22 in the second: it has two places.
+        ("harbour in winter?", 1),
+        ("northern pier?", 0),
+        ("why?", 1 / 3),  # no word tells: all places weigh the same
+    ],
+)
+def test_a_guess_is_by_the_words_of_the_question(folder: Folder, question: str, b: float) -> None:
+    plain, guess = guessed(folder, question), guessed(folder, question, "--guess-place")
+    hit = guess["deltas"]["retrieval.hit@5"]
+    assert (hit.pop("guess"), hit["band"]) == (
+        {"a": 1.0, "b": round(b, 4), "delta": round(b - 1, 4)}, [-1, 0],
+    )  # fmt: skip
+    for delta in guess["deltas"].values():
+        if isinstance(delta, dict):
+            delta.pop("guess", None)
+    assert guess == plain  # it decides nothing, and is nowhere else
+
+
+def test_every_report_has_the_column_of_guesses(folder: Folder) -> None:
+    guessed(folder, "northern pier?")
+    files = ("a.jsonl", "b.jsonl", "--gold", "gold.jsonl", "--k", "5", "--guess-place")
+    outputs = [word for name in ("md", "html") for word in ("-o", f"out.{name}")]
+    shown = folder.run("compare", *files, *outputs).out
+    assert "guess: Δ if the evidence stands" in " ".join(shown.split())
+    written = [(folder.path / f"out.{name}").read_text("utf-8") for name in ("md", "html")]
+    for text in (shown, *written):
+        assert "guess" in text
+        assert "-1.0000" in text
+
+
+def test_nothing_is_guessed_without_texts(folder: Folder) -> None:
+    many(folder, *("sentences",) * 5)
+    files = ("a.jsonl", "b.jsonl", "--gold", "gold.jsonl", "--guess-place")
+    shown = folder.run("compare", *files).out
+    assert "5 questions of 5 whose evidence" in " ".join(shown.split())
+    assert "guess: Δ" not in shown
+    for run in ("a", "b"):
+        folder.run("score", "gold.jsonl", f"{run}.jsonl", "--full", "-o", f"{run}.json")
+    assert folder.run("compare", "a.json", "b.json", "--guess-place").exit_code == 2

@@ -291,8 +291,8 @@ def cited(start: int, end: int) -> Row:
 @cases(
     ("start", "end", "hit", "accuracy"),
     [
-        (0, 800, 1, 1),  # the very chunk that gold names
-        (0, 801, 1, (0, 1)),  # a little more: accurate if the evidence is as long
+        (0, 800, 1, (0, 1)),  # the very chunk that gold names: accurate if all of it is evidence
+        (0, 801, 1, (0, 1)),
         (400, 800, (0, 1), (0, 1)),
         (900, 950, 0, 0),
     ],
@@ -344,3 +344,65 @@ def test_a_drop_against_a_file_is_judged_at_both_ends(folder: Folder) -> None:
             "--baseline", "base.json",
         )  # fmt: skip
         assert outcome.exit_code == code, outcome.out
+
+
+@pytest.mark.parametrize(
+    ("name", "cites", "label", "cause"),
+    [
+        ("larger", None, "NO_ANSWER", None),  # found at rank 1, wherever it stands
+        ("sure", None, "NO_ANSWER", "retrieval-miss"),
+        ("sentences", None, "NO_ANSWER", "place-unknown"),
+        ("half", None, "NO_ANSWER", "place-unknown"),
+        ("larger", "b0-0", "OK", None),
+        ("sure", "x.md", "ANS_NO_HIT", "retrieval-miss"),
+        ("half", "b0-400", "ANS_NO_HIT", "place-unknown"),  # it may be the half that has it
+        ("half", "x1", "ANS_NO_HIT", "place-unknown"),  # surely not cited, but perhaps retrieved
+    ],
+)
+def test_no_label_or_cause_of_what_gold_does_not_say(
+    folder: Folder, name: str, cites: str | None, label: str, cause: str | None
+) -> None:
+    row = trace("b", name)
+    if cites is not None:
+        row["answer_json"] = {"claim": "yes", "citations": [cites]}
+    folder.write("gold.jsonl", [gold(name) | {"answerable": True}])
+    folder.write("trace.jsonl", [row])
+    options = (*RULES, "--format", "json", "--full")
+    outcome = folder.run("score", "gold.jsonl", "trace.jsonl", *options)
+    (question,) = json.loads(outcome.out)["questions"]
+    assert (question["label"], question.get("cause")) == (label, cause)
+
+
+def test_a_question_says_which_hits_may_be_evidence(folder: Folder) -> None:
+    folder.write("gold.jsonl", [gold("half")])
+    folder.write("trace.jsonl", [trace("b", "half")])
+    folder.run("score", "gold.jsonl", "trace.jsonl", *RULES, "--store", "sqlite:///runs.db")
+    shown = folder.run(
+        "runs", "show", "latest", "--question", "q", "--store", "sqlite:///runs.db"
+    ).out
+    assert "NO_ANSWER, place-unknown" in shown
+    assert "?2 b0-400" in shown
+    assert "? expected if the evidence stands there" in shown
+    assert "first evidence" not in shown
+
+
+def test_a_chunk_that_is_cut_alike_by_chance_is_no_evidence_as_a_whole(folder: Folder) -> None:
+    """Of 400 bytes at least 40 and at most all are evidence: 0.1 to 1 of what came back."""
+    rows = [
+        {"id": f"n{at}", "doc": "d.md", "start": start, "end": end}
+        for at, (start, end) in enumerate([(0, 400), (400, 450)])
+    ]
+    golds = [
+        {"qid": f"q{start}", "question": f"what of {start}?",
+         "relevant": [{"id": f"g{start}", "doc": "d.md", "start": start, "end": start + 400}]}
+        for start in (0, 400)
+    ]  # fmt: skip
+    traces = [
+        {"qid": "q0", "question": "what of 0?", "topk": rows[:1]},
+        {"qid": "q400", "question": "what of 400?", "topk": rows[1:]},
+    ]
+    options = ("--metrics", "retrieval.span_precision@5,retrieval.hit@5")
+    both = metrics(folder, golds, traces, *options)
+    assert band(both["retrieval.span_precision@5"])[0] == 0.05  # 0.1 and 0
+    alone = metrics(folder, golds[:1], traces[:1], *options)
+    assert band(alone["retrieval.span_precision@5"]) == 1  # only the name is another

@@ -125,7 +125,7 @@ def test_a_side_and_itself_are_exact(gold: list[GoldItem], a: KnownDocuments) ->
     found = match(gold, a, a)
     # A document says nothing of the chunks in it, so it is never exact.
     for item, levels in zip(gold, found.levels, strict=True):
-        by_document = item.relevant_docs and not (item.anchors or item.places or item.relevant)
+        by_document = item.relevant_docs and not expected_pieces(item)
         assert set(levels) <= ({"doc"} if by_document else {"exact"}), item
     assert all(
         one is item and other is item

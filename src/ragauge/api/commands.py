@@ -284,6 +284,7 @@ def compare(
     chunks_a: PathLike | None = None,
     chunks_b: PathLike | None = None,
     least_evidence: int = LEAST_EVIDENCE,
+    guess_place: bool = False,
     workers: int | None = None,
     **options: Any,
 ) -> ComparisonResult:
@@ -297,8 +298,9 @@ def compare(
     counts questions that are mixed, and `accept_open` judges without those of which nobody can
     tell; `accept_doc_level` judges by document where the runs share no more. `names` are what the
     runs are called. `least_evidence` is how many bytes of a chunk that gold names the evidence has
-    at least. Traces take the other options of `score`, and what `gate` lets pass is let pass here,
-    too: `allow_missing=True`.
+    at least; `guess_place` adds what a difference is if the evidence stands where the words of the
+    question do, by which nothing is decided. Traces take the other options of `score`, and what
+    `gate` lets pass is let pass here, too: `allow_missing=True`.
     """
     limits = [failing.FailOn.parse(text) for text in dict.fromkeys(fail_on)]
     if strict_kinds and not limits:
@@ -323,10 +325,12 @@ def compare(
                 strict=strict,
                 workers=workers,
                 least_evidence=least_evidence,
+                guess_place=guess_place,
             )
-        elif strict or overlap != "cumulative" or least_evidence != LEAST_EVIDENCE:
+        elif strict or overlap != "cumulative" or least_evidence != LEAST_EVIDENCE or guess_place:
             message = (
-                "strict, overlap and least_evidence need runs with their hits, and scores hold none"
+                "strict, overlap, least_evidence and guess_place need runs with their hits, and "
+                "scores hold none"
             )
             raise RagaugeError.of("usage", message, hint="give traces on both sides, with gold=")
         else:

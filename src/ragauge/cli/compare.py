@@ -108,6 +108,12 @@ if TYPE_CHECKING:
     metavar="BYTES",
     help="The shortest evidence that may stand in a chunk that gold names.",
 )
+@click.option(
+    "--guess-place",
+    is_flag=True,
+    help="Add a column with the differences if evidence stands where the words of the question do. "
+    "No gate, kind, p-value or headline goes by it.",
+)
 @options([*GATE_OPTIONS, STORE_OPTION])
 @COMPARISON_FORMAT_OPTION
 @options(OUTPUT_OPTIONS)
@@ -347,15 +353,17 @@ def _aligned(
             detailed=detailed,
             migration=asked.migration,
             least_evidence=asked.least_evidence,
+            guess_place=asked.guess_place,
         )
         return aligned, compare.describe_run(one), compare.describe_run(other)
     from ragauge.scoring.places import LEAST_EVIDENCE
 
     hits = asked.strict, asked.overlap != "cumulative", asked.migration, asked.corpora
-    if any(hits) or asked.least_evidence != LEAST_EVIDENCE:
+    if any(hits) or asked.least_evidence != LEAST_EVIDENCE or asked.guess_place:
         raise click.UsageError(
-            "--strict-chunker-version, --overlap, --map, --corpus and --least-evidence need runs "
-            "with their hits: stored runs or trace files, not files of scores"
+            "--strict-chunker-version, --overlap, --map, --corpus, --least-evidence and "
+            "--guess-place need runs with their hits: stored runs or trace files, not files of "
+            "scores"
         )
     aligned = compare.align_scores(one, other)
     if asked.fail_on:

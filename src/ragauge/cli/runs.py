@@ -145,7 +145,7 @@ def _show_question(store: Store, run: RunRecord, question: str, format_name: str
         thaw_gold(store.gold(run.gold_key), run.run_id),
         {} if run.chunks is None else thaw_chunks(store.chunks(run.chunks), run.run_id),
         store.results(run.run_id),
-        outcomes=run_scores(store, run).questions if run.status == "complete" else (),
+        scores=run_scores(store, run) if run.status == "complete" else None,
     )
     if format_name == "json":
         for document in closeup.documents(close):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -35,7 +35,8 @@ from ragauge.compare.document_level import document_gold, document_plan, with_do
 from ragauge.compare.effective_gold import EffectiveGold, expected_pieces, match_items
 from ragauge.compare.follow_map import MapFollower
 from ragauge.compare.match_levels import grain_of
-from ragauge.compare.places import PlaceFindings, placed_runs
+from ragauge.compare.place_guess import with_guess
+from ragauge.compare.places import PlacedRuns, PlaceFindings, placed_runs
 from ragauge.compare.same_documents import SameDocuments
 from ragauge.compare.sampled_pins import (
     FEWEST_PINS,
@@ -119,6 +120,7 @@ class AlignOptions(Struct, frozen=True, kw_only=True):
     detailed: bool = False
     migration: str | os.PathLike[str] | None = None
     least_evidence: int = LEAST_EVIDENCE
+    guess_place: bool = False
 
 
 @paused_collector()
@@ -133,13 +135,15 @@ def align(
     detailed: bool = False,
     migration: str | os.PathLike[str] | None = None,
     least_evidence: int = LEAST_EVIDENCE,
+    guess_place: bool = False,
 ) -> Aligned:
     """Score two stored runs on what they share, each expected item matched by one level in both.
 
     With a `profile`, both are scored by it, whatever they were scored by before. `detailed` keeps
     the items that the questions can be looked at with. `migration` is the map from the corpus of
     run a to that of run b, by which places and gold items are followed. `least_evidence` is how
-    many bytes the evidence has at least that stands somewhere in a chunk.
+    many bytes the evidence has at least that stands somewhere in a chunk. `guess_place` adds what
+    the metrics were if it stood where the words of the question let it be.
     """
     options = AlignOptions(
         overlap=overlap,
@@ -149,6 +153,7 @@ def align(
         detailed=detailed,
         migration=migration,
         least_evidence=least_evidence,
+        guess_place=guess_place,
     )
     aligned, sampled = _aligned(a, b, options)
     if sampled is None:
@@ -224,27 +229,14 @@ def _aligned(
             plan = replace(
                 plan_of(rules, metrics=metrics), intervals=False, slices=False, judge_places=False
             )
-            scores_a, scores_b = (
-                replace(scores, unmatched=len(unmatched))
-                for scores in _score_both(
-                    rescoring, gold, (inputs_a, inputs_b), (beside_a, beside_b), plan
-                )
+            ground = _Ground(
+                rescoring, items, gold, same, follower, (inputs_a, inputs_b), (beside_a, beside_b)
             )
-            if not gold.items_a == gold.items_b == tuple(items):
-                # What was matched by other means than places needs none.
-                scores_a, scores_b = map(_without_placing_block, (scores_a, scores_b))
-            scores_a, scores_b, places = placed_runs(scores_a, scores_b, plan.selected)
-            if places is not None and gold.counts.get("doc"):
-                by_document = _score_both(
-                    rescoring,
-                    document_gold(items, gold, same, follower),
-                    (inputs_a, inputs_b),
-                    (beside_a, beside_b),
-                    document_plan(plan),
-                )
-                scores_a, scores_b = with_document_level(
-                    (scores_a, scores_b), by_document, places, _levels_by_key(items, gold)
-                )
+            placed = _scored_by_places(ground, plan, guess_place=asked.guess_place)
+            scores_a, scores_b = (
+                replace(scores, unmatched=len(unmatched)) for scores in (placed.a, placed.b)
+            )
+            places, notes = placed.places, [*notes, *placed.notes]
     field_notes = _field_notes(
         (a.record.run_id, inputs_a.snapshot.inputs), (b.record.run_id, inputs_b.snapshot.inputs)
     )
@@ -264,6 +256,45 @@ def _aligned(
         places=places,
         ids=same.ids(proved=gold.match == "exact"),
     ), sampled
+
+
+class _Ground(NamedTuple):
+    """What both runs are scored on, and by whom."""
+
+    rescoring: RunRescorer
+    items: Sequence[GoldItem]
+    gold: EffectiveGold
+    same: SameDocuments
+    follower: MapFollower | None
+    inputs: tuple[StoredInputs, StoredInputs]
+    beside: tuple[Sequence[GoldItem], Sequence[GoldItem]]
+
+
+def _scored_by_places(ground: _Ground, plan: ScoringPlan, *, guess_place: bool) -> PlacedRuns:
+    """Both runs scored anew, at every place where evidence may stand, and by document."""
+    gold, items = ground.gold, ground.items
+    a, b = _score_both(ground.rescoring, gold, ground.inputs, ground.beside, plan)
+    if not gold.items_a == gold.items_b == tuple(items):
+        # What was matched by other means than places needs none.
+        a, b = map(_without_placing_block, (a, b))
+    placed = placed_runs(a, b, plan.selected)
+    places = placed.places
+    if places is None:
+        return placed
+    if guess_place:
+        placed = with_guess(placed, (a, b), gold.items_a, plan.selected)
+    if gold.counts.get("doc"):
+        by_document = _score_both(
+            ground.rescoring,
+            document_gold(items, gold, ground.same, ground.follower),
+            ground.inputs,
+            ground.beside,
+            document_plan(plan),
+        )
+        levels = _levels_by_key(items, gold)
+        runs = with_document_level((placed.a, placed.b), by_document, places, levels)
+        placed = placed._replace(a=runs[0], b=runs[1])
+    return placed
 
 
 def _levels_by_key(

@@ -22,6 +22,7 @@ from ragauge.compare.places import (
     separate_changes,
     separate_counts,
     separate_deltas,
+    with_guesses,
     with_places,
 )
 from ragauge.compare.question_changes import Judging
@@ -34,7 +35,6 @@ from ragauge.model.comparison import DEFAULT_K, Cause, ComparedRun, Comparison, 
 from ragauge.model.run import Store
 from ragauge.model.scores import MetricResult, PerQuestion, Scores
 from ragauge.model.verdict import Verdict, VerdictBlock
-from ragauge.scoring.chunk_ends import BY_CITATIONS
 from ragauge.scoring.results import has_ranks
 from ragauge.store.runs import find_run, run_scores
 from ragauge.store.snapshot import read_snapshot
@@ -155,7 +155,6 @@ def _change_context(aligned: Aligned, pairs: QuestionPairs, judging: Judging) ->
         pairs=pairs,
         names=() if units is None else units.names,
         by_source=aligned.b.profile == "kb",
-        answers=registry.profile(aligned.b.profile).correct in BY_CITATIONS,
     )
 
 
@@ -171,7 +170,10 @@ def _deltas(aligned: Aligned, pairs: QuestionPairs, gated: frozenset[str]) -> tu
         deltas = separate_deltas(plain, low, high, ends_b)
         return metric_deltas.corrected(deltas, aligned.b)
     context = BandContext(aligned.places, ends_a.low, ends_b.low, ends_b.estimates)
-    return metric_deltas.corrected(band_deltas(plain, low, high, context), aligned.b)
+    deltas = metric_deltas.corrected(band_deltas(plain, low, high, context), aligned.b)
+    if ends_a.guess is None or ends_b.guess is None:
+        return deltas
+    return with_guesses(deltas, metric_deltas.deltas(ends_a.guess, ends_b.guess, pairs, gated))
 
 
 def kind_cutoff(gated: Sequence[str]) -> int:

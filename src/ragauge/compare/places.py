@@ -23,6 +23,7 @@ from ragauge.model.comparison import (
     RANKS,
     WORSE,
     Delta,
+    GuessedDelta,
     Kind,
     PlaceCounts,
     QueryComparison,
@@ -40,6 +41,7 @@ from ragauge.model.scores import (
 from ragauge.model.unit_ranks import UnitFindings
 from ragauge.scoring.chunk_ends import BY_PLACE, WITHOUT_BAND, is_unplaced, question_ends
 from ragauge.scoring.chunk_records import (
+    BY_RANKS,
     ChunkRecords,
     MetricBand,
     QuestionOutcomes,
@@ -145,6 +147,7 @@ class PlacedRuns(NamedTuple):
     a: Scores
     b: Scores
     places: PlaceFindings | None
+    notes: tuple[str, ...] = ()
 
 
 def placed_runs(a: Scores, b: Scores, selected: Sequence[Selected]) -> PlacedRuns:
@@ -267,6 +270,20 @@ def separate_deltas(
     return tuple(deltas)
 
 
+def with_guesses(deltas: Sequence[Delta], guessed: Sequence[Delta]) -> tuple[Delta, ...]:
+    """The differences that are open, with what they were at guessed places."""
+    by_metric = {delta.metric: delta for delta in guessed}
+    return tuple(replace(delta, guess=_guess(delta, by_metric[delta.metric])) for delta in deltas)
+
+
+def _guess(delta: Delta, guessed: Delta) -> GuessedDelta | None:
+    if delta.band is None or delta.metric.partition("@")[0] not in BY_RANKS:
+        return None
+    if guessed.a is None or guessed.b is None or guessed.delta is None:
+        return None
+    return GuessedDelta(guessed.a, guessed.b, guessed.delta)
+
+
 def _delta_between(
     low: Delta, high: Delta, a_band: tuple[float, float], b_band: tuple[float, float]
 ) -> Delta:
@@ -348,7 +365,6 @@ class ChangeContext(Struct, frozen=True, kw_only=True):
     """By what questions are judged: the cut-off, the tolerance for many units, and the runs.
 
     `by_source`: the kind of the profile's source stays, and is only marked as not certain.
-    `answers`: whether an answer is right depends on the evidence that it cites.
     """
 
     k: int
@@ -356,7 +372,6 @@ class ChangeContext(Struct, frozen=True, kw_only=True):
     pairs: QuestionPairs
     names: Sequence[tuple[str, ...]]
     by_source: bool = False
-    answers: bool = True
 
 
 def with_places(
@@ -372,9 +387,7 @@ def with_places(
     placed = []
     for number, (change, question) in enumerate(zip(changes, of.pairs.mine.tolist(), strict=True)):
         outcomes = by_question.get(question)
-        is_open = of.answers and any(
-            question in run.cites_somewhere for run in (findings.a, findings.b)
-        )
+        is_open = any(question in run.open_answers for run in (findings.a, findings.b))
         answer = change.answer
         if is_open and answer is not None and answer.kind is not None:
             answer = replace(answer, kind="undecided")

@@ -87,6 +87,7 @@ def _hits(
     scores: Scores,
 ) -> HitFacts:
     identifier = EvidenceIdentifier(plan, items, chunks, gold_name=scores.gold_name)
+    identifier.follow_places(scores)
     return read_hit_facts(rows, identifier, scores)
 
 

@@ -245,7 +245,14 @@ def _slot_hits(
     docs = {doc for place in places if place is not None for doc in place.stated}
     docs |= {hit.doc for hit in hits if hit.doc is not None}
     outcome = None
-    if wanted.ids or wanted.anchors:
+    if wanted.chunks:
+        marks = identifier.hit_marks(wanted, hits, places)[:TOP]
+        if answer is not None:
+            marks = identifier.cited_marks(wanted, identifier.cited(wanted, trace, places)[0])
+        outcome = any("gold" in mine for mine in marks)
+        if not outcome and any("possible" in mine for mine in marks):
+            outcome = None  # where in the chunk the evidence stands decides
+    elif wanted.ids or wanted.anchors:
         cited, _ = identifier.cited(wanted, trace, places)
         outcome = any(place.id in wanted.ids or is_evidence(wanted, place) for place in cited)
         if answer is None:
@@ -291,7 +298,8 @@ def _digest(text: str | None) -> bytes | None:
 
 def _covered(wanted: WantedEvidence, hits: Sequence[Hit]) -> float:
     """Of the evidence that a hit names by its id, the smallest share that the hit holds."""
-    places = {anchor.id: anchor.spans for anchor in wanted.anchors if anchor.id and anchor.spans}
+    anchors = (*wanted.anchors, *(chunk.anchor for chunk in wanted.chunks))
+    places = {anchor.id: anchor.spans for anchor in anchors if anchor.id and anchor.spans}
     shares = []
     for hit in hits:
         spans = places.get(hit.id)

@@ -30,6 +30,7 @@ BEHIND: Mapping[str, tuple[str, ...]] = {
     "cited-wrong-offsets": ("citation.accuracy", "answer.coverage"),
     "out-of-scope-citation": ("citation.in_context", "citation.precision"),
     "claim-missing": ("citation.recall", "answer.claim_containment"),
+    "place-unknown": (),
 }
 """The metrics of a question that a cause is about, beside the rank of its evidence."""
 

@@ -45,6 +45,22 @@ class Sentence(NamedTuple):
     text: str
 
 
+def sentences_of(text: str, start: int = 0) -> list[Sentence]:
+    """The sentences of a text that begins at a byte; an entry of a list or a table is one."""
+    sentences = []
+    at, place = 0, start
+    for found in _SENTENCE.finditer(text):
+        place += _bytes(text[at : found.start()])
+        end = place + _bytes(found[0])
+        sentences.append(Sentence(place, end, found[0]))
+        at, place = found.end(), end
+    return sentences
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
+
+
 class SentenceChoice(NamedTuple):
     """What a person is asked: the question, the chunk, and its sentences, the likeliest first."""
 
@@ -152,16 +168,8 @@ class Narrower:
         return self.lookup.text(doc)[start:end].decode(errors="replace")
 
     def sentences(self, doc: str, start: int, end: int) -> list[Sentence]:
-        """The sentences of a stretch of a document; an entry of a list or a table is one."""
-        text = self._text(doc, start, end)
-        return [
-            Sentence(
-                start + len(text[: found.start()].encode()),
-                start + len(text[: found.end()].encode()),
-                found[0],
-            )
-            for found in _SENTENCE.finditer(text)
-        ]
+        """The sentences of a stretch of a document."""
+        return sentences_of(self._text(doc, start, end), start)
 
     def _chosen(self, sentences: Sequence[Sentence], item: GoldItem, chunk: str) -> Sentence | None:
         assert self.choose is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -136,6 +136,14 @@ class ComparedRun(Struct, frozen=True, kw_only=True):
     errored: int = 0
 
 
+class GuessedDelta(NamedTuple):
+    """One metric in both runs, and b - a, at places that are guessed."""
+
+    a: float
+    b: float
+    delta: float
+
+
 class Delta(Struct, frozen=True, kw_only=True):
     """One metric in both runs, over the questions where both have a value.
 
@@ -152,6 +160,8 @@ class Delta(Struct, frozen=True, kw_only=True):
     band_interval  from the lower 95 % bound of the low end to the upper one of the high end
     open         how many questions the ends differ by
     estimate     of a random sample of these that were pinned, where there are enough
+    guess        both runs where the words of the questions let the evidence be; nothing is decided
+                 by it
     """
 
     metric: str
@@ -174,6 +184,7 @@ class Delta(Struct, frozen=True, kw_only=True):
     b_band: tuple[float, float] | None = None
     open: int = 0
     estimate: SampledEstimate | None = None
+    guess: GuessedDelta | None = None
 
     @property
     def is_changed(self) -> bool:

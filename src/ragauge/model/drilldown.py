@@ -11,9 +11,10 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-Mark = Literal["gold", "document", "negative", "cited"]
-MARKS: tuple[Mark, ...] = ("gold", "document", "negative", "cited")
-"""What a hit may be: evidence, of a document that was wanted, a known wrong passage, cited."""
+Mark = Literal["gold", "possible", "document", "negative", "cited"]
+MARKS: tuple[Mark, ...] = ("gold", "possible", "document", "negative", "cited")
+"""What a hit may be: evidence, evidence if it stands at the right place of its chunk, of a document
+that was wanted, a known wrong passage, cited."""
 
 
 class Passage(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

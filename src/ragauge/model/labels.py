@@ -10,7 +10,8 @@ MEANINGS: dict[str, str] = {
     "OVER_REFUSAL": "refused, although there is an answer",
     "CLAIM_MISSING": "cites the evidence in scope, but no gold claim is in what was said",
     "OUT_OF_SCOPE": "cites the evidence, and also something that was not retrieved",
-    "ANS_NO_HIT": "answered without citing any of the evidence",
+    "ANS_NO_HIT": "answered without citing any of the evidence, or, where its cause is "
+    "place-unknown, perhaps without",
     "HALLUCINATION": "answered, although there is no answer",
     "ERRORED": "the trace carries an error",
     "MISSING": "no trace",
@@ -35,8 +36,12 @@ CAUSES: dict[str, str] = {
     "evidence",
     "out-of-scope-citation": "something is cited that was not retrieved",
     "claim-missing": "cites the evidence in scope, and does not say what it should",
+    "place-unknown": "gold names a chunk, and hits are cut otherwise: where in the chunk the "
+    "evidence stands decides whether it was found, or cited; the label is the worst that is "
+    "possible, and `ragauge gold pin --narrow` says where the evidence stands",
 }
-"""What a label comes from, in the order in which an answer is made: the first step that failed."""
+"""What a label comes from, in the order in which an answer is made: the first step that failed.
+The last one is none: what is to blame, and whether anything is, cannot be told."""
 
 SEARCH_CAUSES = ("retrieval-miss", "near-miss-section", "negative-preferred", "ranked-too-low",
                  "retrieved-not-cited", "out-of-scope-citation")  # fmt: skip

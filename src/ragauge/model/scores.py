@@ -309,6 +309,7 @@ class PlaceEnds(Struct, frozen=True, kw_only=True):
     unknown     metrics of which nothing can be said, as they depend on more than ranks
     open        by metric, the questions whose difference depends on the place
     estimates   by metric, its difference as a random sample of pinned questions has it
+    guess       its scores at places that are guessed, where somebody asked for them
     by_document the scores of the run by the documents of its evidence, where no more is known of it
     movable     metrics of which that alone is why they are open
     """
@@ -318,6 +319,7 @@ class PlaceEnds(Struct, frozen=True, kw_only=True):
     unknown: frozenset[str]
     open: dict[str, int]
     estimates: dict[str, SampledEstimate] = {}
+    guess: Scores | None = None
     by_document: Scores | None = None
     movable: frozenset[str] = frozenset()
 

@@ -30,12 +30,14 @@ from ragauge.scoring.chunk_records import (
     means_of,
     metric_values,
     outcome_values,
+    rank_ends,
     rebuilt,
     repeated,
     run_outcomes,
     unit_ranks_of,
     units_of,
 )
+from ragauge.scoring.evidence_places import RankedPlace
 from ragauge.scoring.labels import DEPTH
 from ragauge.scoring.places import (
     ACCURATE_TABLE,
@@ -43,7 +45,11 @@ from ragauge.scoring.places import (
     COVER_TABLES,
     HITS_TABLE,
     MOST_RANKS,
+    POSSIBLE_CITED_TABLE,
     ChunkPlaces,
+    chunk_covers,
+    possible_ranks,
+    touching,
 )
 from ragauge.spans import Merged, merged, of_unit, overlap
 from ragauge.stats import exact_sums
@@ -136,6 +142,18 @@ def _overlaps(spans: Merged, lows: Ints, highs: Ints) -> Ints:
     return shared
 
 
+class _RelevantHits(NamedTuple):
+    """How many of the first hits are evidence of a chunk, at least and at most, by their number.
+
+    And which are so wherever the evidence stands, and which if it stands at the right place.
+    """
+
+    low: Ints
+    high: Ints
+    surely: Bools
+    possibly: Bools
+
+
 class _Stretches:
     """The stretches of one chunk in one record, and what covers them."""
 
@@ -154,17 +172,17 @@ class _Stretches:
         ]
         return np.array(rows, np.bool_).reshape(len(rows), len(self.lows))
 
-    def counts(self, hits: int) -> tuple[Ints, Ints, Bools]:
-        """How many of the first hits are relevant at least and at most, and which may be."""
+    def counts(self, hits: int) -> _RelevantHits:
+        """How many of the first hits are relevant, and which."""
         relevant = self.relevant()
         sums = np.cumsum(relevant, axis=0)
         low, high = np.zeros((2, hits), np.int64)
-        possible = np.zeros(hits, np.bool_)
+        surely, possibly = np.zeros((2, hits), np.bool_)
         for rank, row, mine in zip(self.covers.ranks, sums, relevant, strict=True):
             if rank < hits:
                 low[rank:], high[rank:] = row.min(), row.max()
-                possible[rank] = mine.any()
-        return low, high, possible
+                surely[rank], possibly[rank] = mine.all(), mine.any()
+        return _RelevantHits(low, high, surely, possibly)
 
     def covered(self, hits: int) -> tuple[Ints, Ints, Ints]:
         """How much of each stretch the first hits cover together, by rank; the least and most."""
@@ -175,6 +193,38 @@ class _Stretches:
                 union = merged([*union, *spans])
                 rows[rank:] = _overlaps(union, self.lows, self.highs)
         return rows, rows.min(axis=1), rows.max(axis=1)
+
+
+class HitRelevance(NamedTuple):
+    """Whether a hit, or a citation, is evidence of a chunk: wherever it stands, and somewhere."""
+
+    rank: int
+    surely: bool
+    possibly: bool
+
+
+def hits_in_chunk(
+    chunk: ChunkPlaces, ranked: Sequence[RankedPlace], first: Mapping[str, int], *, least: int
+) -> list[HitRelevance]:
+    """The hits that may be evidence of a chunk; `first` has the first rank of each id."""
+    if not chunk.places:
+        ranks = possible_ranks(chunk, ranked, first)
+        return [HitRelevance(rank, is_sure, True) for rank, is_sure in ranks]
+    covers = [
+        cover
+        for cover in touching(chunk, chunk_covers(chunk, ranked, first))
+        if first.get(cover.id, cover.rank) == cover.rank
+    ]
+    columns = _Covers(
+        [cover.rank for cover in covers],
+        [cover.spans for cover in covers],
+        [cover.size for cover in covers],
+    )
+    relevant = _Stretches(chunk, columns, least).relevant()
+    return [
+        HitRelevance(rank, bool(row.all()), bool(row.any()))
+        for rank, row in zip(columns.ranks, relevant, strict=True)
+    ]
 
 
 # --- records ---
@@ -195,7 +245,7 @@ def record_ends(
     chosen = [one for one in selected if one.metric.id in BY_HITS | BY_SPANS | BY_CITATIONS]
     if not chosen or not len(records):
         return records, {}
-    looked = _Looked(run, records, least)
+    looked = OpenRecords(run, records, least)
     ends = {}
     batches: dict[str, tuple[Batch, Batch]] = {}
     for one in chosen:
@@ -222,8 +272,8 @@ def _stepped(table: Mapping[int, Floats], plain: Floats, k: int) -> Floats:
     return values
 
 
-class _Looked:
-    """The records of open questions, and what their stretches leave open."""
+class OpenRecords:
+    """The records of questions that depend on places, and what their stretches leave open."""
 
     def __init__(self, run: ChunkRecords, records: Ints, least: int) -> None:
         ranks = [rank for record in records.tolist() for rank in run.ranks[record]]
@@ -279,15 +329,18 @@ class _Looked:
             sure_hits = np.zeros(hits, np.bool_)
             sure_hits[[rank for rank, _ in sure.get(record, ()) if rank < hits]] = True
             counted = self._counted(record)
-            low: Ints = np.cumsum(sure_hits)
-            most, possible = low.copy(), sure_hits.copy()
+            low: Ints = np.zeros(hits, np.int64)
+            most: Ints = np.cumsum(sure_hits)
+            possible = sure_hits.copy()
             for chunk, of_chunk in stretches:
                 if chunk.number not in counted:
                     continue
-                least_of, most_of, may_be = of_chunk.counts(hits)
-                low = np.maximum(low, least_of)
-                most = most + most_of
-                possible |= may_be
+                of_hits = of_chunk.counts(hits)
+                low = np.maximum(low, of_hits.low)
+                most = most + of_hits.high
+                sure_hits |= of_hits.surely
+                possible |= of_hits.possibly
+            low = np.maximum(low, np.cumsum(sure_hits))
             high = np.minimum(most, np.cumsum(possible))
             for entries, sums in zip(ends, (low, high), strict=True):
                 entries += [
@@ -411,6 +464,7 @@ class _Looked:
         sure_cited = _by_record(self.batch.detail("sure_cited"))
         sure_accurate = _by_record(self.batch.detail("sure_accurate"))
         accurate = _by_record(self.batch.detail(ACCURATE_TABLE))
+        unplaced = _by_record(self.batch.detail(POSSIBLE_CITED_TABLE))
         touched = sorted(sure_pieces)
         stretches = self._stretches(CITED_COVER_TABLES, touched)
         counts = {record: int(self.batch.different_citations[record]) for record in touched}
@@ -421,18 +475,24 @@ class _Looked:
             number = counts[record]
             sure = np.zeros(number, np.bool_)
             sure[[at for at, _ in sure_cited.get(record, ()) if at < number]] = True
-            low, possible = int(sure.sum()), sure.copy()
+            low, possible = 0, sure.copy()
             low_pieces = high_pieces = int(sure_pieces[record][0][1])
             counted = self._counted(record)
             for chunk, of_chunk in stretches[record]:
                 if chunk.number not in counted or not number:
                     continue
-                least_of, _, may_be = of_chunk.counts(number)
-                low = max(low, int(least_of[-1]))
-                possible |= may_be
-                low_pieces += bool(least_of[-1])
-                high_pieces += bool(may_be.any())
-            relevant[0].append(low)
+                if chunk.places:
+                    of_citations = of_chunk.counts(number)
+                else:
+                    entries = unplaced.get(record, ())
+                    of_citations = _unplaced_citations(entries, chunk, number)
+                fewest = int(of_citations.low[-1])
+                low = max(low, fewest)
+                sure |= of_citations.surely
+                possible |= of_citations.possibly
+                low_pieces += bool(fewest)
+                high_pieces += bool(of_citations.possibly.any())
+            relevant[0].append(max(low, int(sure.sum())))
             relevant[1].append(int(possible.sum()))
             pieces[0].append(low_pieces)
             pieces[1].append(high_pieces)
@@ -465,6 +525,18 @@ class _Looked:
                 np.concatenate([table.value[rest], np.array(values, np.float64)]),
             )
         return rebuilt(self.batch, facts=facts, details=details)
+
+
+def _unplaced_citations(
+    entries: Sequence[tuple[int, float]], chunk: ChunkPlaces, citations: int
+) -> _RelevantHits:
+    """The citations that are of a chunk without places, or may be."""
+    surely, possibly = np.zeros((2, citations), np.bool_)
+    for key, is_sure in entries:
+        number = key % MOST_RANKS
+        if key // MOST_RANKS == chunk.number and number < citations:
+            surely[number], possibly[number] = bool(is_sure), True
+    return _RelevantHits(np.cumsum(surely), np.cumsum(possibly), surely, possibly)
 
 
 def _are_apart(chunks: Sequence[ChunkPlaces]) -> bool:
@@ -587,13 +659,13 @@ def run_ends(run: ChunkRecords, selected: Sequence[Selected], *, least: int) -> 
         hitting=(np.add.reduceat(low_hits, first), np.add.reduceat(high_hits, first)),
         found=(np.minimum.reduceat(found, starts), np.maximum.reduceat(found, starts)),
         unknown=WITHOUT_BAND,
-        units={question: _unit_ends(run, question, each) for question, each in outcomes},
+        units={question: _unit_ends(run, question) for question in questions},
     )
 
 
 def _hitting(run: ChunkRecords, records: Ints, least: int) -> tuple[Ints, Ints]:
     """Whether each record is answered and cites evidence: surely, and possibly."""
-    low, high = _Looked(run, records, least).citations()
+    low, high = OpenRecords(run, records, least).citations()
     ends = []
     for batch in (low, high):
         present = ~batch.traceless & (batch.absent_counts | ~batch.errored)
@@ -610,28 +682,14 @@ def _unit_sums(selected: Selected, values: Floats, sizes: Sequence[int] | Ints) 
     return sums
 
 
-def _unit_ends(
-    run: ChunkRecords, question: int, outcomes: Sequence[Sequence[Sequence[int]]]
-) -> tuple[UnitFindings, UnitFindings]:
+def _unit_ends(run: ChunkRecords, question: int) -> tuple[UnitFindings, UnitFindings]:
     """The best and the worst ranks of each unit of a question, slot by slot."""
     units = units_of(run.batch.gold, question)
     slots = len(run.records[question])
-    best: list[list[int]] = []
-    worst: list[list[int]] = []
-    never = MOST_RANKS
-    for record in range(slots):
-        for rows, pick in ((best, min), (worst, max)):
-            column = zip(
-                *(
-                    [never if rank < 0 else rank for rank in rows_of[record]]
-                    for rows_of in outcomes
-                ),
-                strict=True,
-            )
-            rows.append([-1 if (rank := pick(ranks)) == never else rank for ranks in column])
-    return UnitFindings(slots, unit_ranks_of(units, best)), UnitFindings(
-        slots, unit_ranks_of(units, worst)
+    best, worst = (
+        UnitFindings(slots, unit_ranks_of(units, rows)) for rows in rank_ends(run, question)
     )
+    return best, worst
 
 
 def questions_at(questions: Questions, ends: RunEnds, *, high: bool) -> Questions:

@@ -7,7 +7,7 @@ the ranks of that outcome.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
 from math import fsum, isnan, prod
@@ -21,7 +21,6 @@ from ragauge.metrics.columns import Floats, GoldColumns, Ints, Sparse, spread, s
 from ragauge.metrics.metric import Selected
 from ragauge.scoring.evidence_pieces import is_effective
 from ragauge.scoring.places import (
-    CITED_TABLE,
     MOST_RANKS,
     NOT_FOUND,
     OWN_TABLE,
@@ -53,7 +52,8 @@ Ranks = tuple[int, ...]
 class ChunkRecords:
     """The records of one run, with the chunks of their questions.
 
-    `sure_bytes` is how much text the places of each question have that are no chunks.
+    `sure_bytes` is how much text the places of each question have that are no chunks;
+    `open_answers` are the questions of which it depends on the place whether an answer is right.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class ChunkRecords:
         self._batches = batches
         self.chunks = chunks
         self.sure_bytes = sure_bytes or {}
+        self.open_answers: frozenset[int] = frozenset()
 
     @cached_property
     def batch(self) -> Batch:
@@ -107,7 +108,8 @@ class ChunkRecords:
         A chunk that nothing but itself touches is found by its id. So is one that other chunks
         touch, if the index is cut as the gold set has it: a hit named a chunk of that document, at
         the very place where gold has it; or of another document, and a list has all that touches.
-        An id that lies elsewhere was used again, and then no id proves anything.
+        An id that lies elsewhere was used again, and then no id proves anything. The very chunk
+        under another id is like any other where some chunk depends on places.
         """
         touched: dict[tuple[int, int], float] = {}
         question = self.batch.question
@@ -126,11 +128,16 @@ class ChunkRecords:
             ]
             believed = bool(own) and all(value > 0 for _, value in own)
             docs = {doc for doc, _ in own} if believed else set()
-            for key, value in touched.items():
-                is_listed = believed and value == 1
-                anchor = anchors[key].anchor
-                if not (is_effective(anchor) or is_listed or anchor.doc in docs):
-                    open_chunks.append(key)
+            unproven = {
+                key: value
+                for key, value in touched.items()
+                if not is_effective(anchors[key].anchor)
+                and not (believed and value == 1)
+                and anchors[key].anchor.doc not in docs
+            }
+            # Where the index is cut otherwise, the one chunk that it cuts alike proves nothing.
+            if any(unproven.values()):
+                open_chunks += unproven
         by_place: dict[int, set[int]] = {}
         for at, number in open_chunks:
             by_place.setdefault(at, set()).add(number)
@@ -139,14 +146,6 @@ class ChunkRecords:
     def is_by_place(self, question: int, chunk: ChunkPlaces) -> bool:
         """Whether a chunk is found by the place of its evidence, not by its id."""
         return chunk.number in self.by_place.get(question, ())
-
-    @cached_property
-    def cites_somewhere(self) -> frozenset[int]:
-        """The questions with an answer that cites the evidence at some places, but not at all."""
-        answered = self.batch.answered
-        records = self.batch.detail(CITED_TABLE).record.tolist()
-        question = self.batch.question.tolist()
-        return frozenset(question[record] for record in records if answered[record])
 
     def piece(self, question: int, chunk: ChunkPlaces) -> int:
         """The place of a chunk among the pieces of its question."""
@@ -232,16 +231,23 @@ def _entries(table: Sparse) -> dict[int, list[tuple[int, int]]]:
 class PieceOutcomes(NamedTuple):
     """How one chunk may be found: its rank in each record of run a and of run b, place by place.
 
-    `counts` is of the places with each outcome; 0 where nothing is known of places.
+    Each outcome with the number of its places; 0 where nothing is known of places.
     """
 
-    outcomes: dict[tuple[Ranks, Ranks], int]
+    outcomes: dict[tuple[Ranks, Ranks], float]
 
 
 def piece_outcomes(
-    a: ChunkRecords, b: ChunkRecords, question: int, chunks: tuple[ChunkPlaces, ChunkPlaces]
+    a: ChunkRecords,
+    b: ChunkRecords,
+    question: int,
+    chunks: tuple[ChunkPlaces, ChunkPlaces],
+    weights: Sequence[float] | None = None,
 ) -> PieceOutcomes:
-    """All outcomes of a chunk, which each run has under its own number."""
+    """All outcomes of a chunk, which each run has under its own number.
+
+    With `weights` of its places, each outcome has their sum in the place of their number.
+    """
     chunk_a, chunk_b = chunks
     if not a.is_by_place(question, chunk_a) and not b.is_by_place(question, chunk_b):
         own = _own_ranks(a, question, chunk_a), _own_ranks(b, question, chunk_b)
@@ -252,10 +258,13 @@ def piece_outcomes(
             for run, chunk in ((a, chunk_a), (b, chunk_b))
         ]
         split = len(sides[0])
-        outcomes: dict[tuple[Ranks, Ranks], int] = {}
+        outcomes: dict[tuple[Ranks, Ranks], float] = {}
+        at = 0
         for number, ranks in _merged_runs([*sides[0], *sides[1]], len(chunk_a.places)):
             key = ranks[:split], ranks[split:]
-            outcomes[key] = outcomes.get(key, 0) + number
+            weight = number if weights is None else fsum(weights[at : at + number])
+            outcomes[key] = outcomes.get(key, 0) + weight
+            at += number
         return PieceOutcomes(outcomes)
     # Nothing joins the two runs: any outcome of one may go with any of the other.
     possible_a = _side_outcomes(a, question, chunk_a)
@@ -341,7 +350,7 @@ def question_outcomes(a: ChunkRecords, b: ChunkRecords, question: int) -> Questi
     pieces_a = [a.piece(question, chunk) for chunk, _ in chunks]
     pieces_b = [b.piece(question, chunk) for _, chunk in chunks]
     places = [
-        (number, _best(ranks_a), _best(ranks_b))
+        (int(number), _best(ranks_a), _best(ranks_b))
         for outcomes in each
         for (ranks_a, ranks_b), number in outcomes.items()
         if number
@@ -379,23 +388,38 @@ def run_outcomes(run: ChunkRecords, question: int) -> list[list[list[int]]]:
 
     Where there are too many outcomes, the best and the worst of each record.
     """
-    chunks = run.chunks[question]
-    each = [
+    each = _outcomes_of_chunks(run, question)
+    if prod(map(len, each)) > MOST_OUTCOMES:
+        return list(rank_ends(run, question))
+    rows, pieces = _rows_and_pieces(run, question)
+    return [_with_ranks(rows, pieces, chosen) for chosen in product(*each)]
+
+
+def rank_ends(run: ChunkRecords, question: int) -> tuple[list[list[int]], list[list[int]]]:
+    """The best and the worst ranks of all pieces of a question, in every record of it."""
+    each = _outcomes_of_chunks(run, question)
+    rows, pieces = _rows_and_pieces(run, question)
+    best, worst = (
+        _with_ranks(rows, pieces, [_end(outcomes, worst=worst) for outcomes in each])
+        for worst in (False, True)
+    )
+    return best, worst
+
+
+def _outcomes_of_chunks(run: ChunkRecords, question: int) -> list[list[Ranks]]:
+    """The ranks at which each chunk of a question may be found."""
+    return [
         _side_outcomes(run, question, chunk)
         if run.is_by_place(question, chunk)
         else [_own_ranks(run, question, chunk)]
-        for chunk in chunks
+        for chunk in run.chunks[question]
     ]
+
+
+def _rows_and_pieces(run: ChunkRecords, question: int) -> tuple[list[list[int]], list[int]]:
+    """The ranks of all pieces in every record of a question, and which of these are chunks."""
     rows = [run.ranks[record] for record in run.records[question]]
-    pieces = [run.piece(question, chunk) for chunk in chunks]
-    combinations: Iterable[Sequence[Ranks]]
-    if prod(map(len, each)) > MOST_OUTCOMES:
-        combinations = [
-            [_end(outcomes, worst=worst) for outcomes in each] for worst in (False, True)
-        ]
-    else:
-        combinations = product(*each)
-    return [_with_ranks(rows, pieces, chosen) for chosen in combinations]
+    return rows, [run.piece(question, chunk) for chunk in run.chunks[question]]
 
 
 def _is_unknown(one: ChunkPlaces, other: ChunkPlaces) -> bool:

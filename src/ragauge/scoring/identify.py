@@ -5,7 +5,7 @@ All is asked of the code that scored the run; nothing is decided here in another
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -16,11 +16,14 @@ from ragauge.ids import doc_of
 from ragauge.model.chunk import Chunk
 from ragauge.model.drilldown import Mark
 from ragauge.model.gold import Anchor, Expect, GoldItem
+from ragauge.model.scores import Scores
 from ragauge.model.trace import Answer, Hit, Trace
-from ragauge.scoring.evidence_pieces import GoldDetails
+from ragauge.scoring.chunk_ends import hits_in_chunk
+from ragauge.scoring.evidence_pieces import GoldDetails, is_somewhere
 from ragauge.scoring.evidence_places import EvidencePlace, is_negative, is_relevant, shares
 from ragauge.scoring.gold_table import GoldTable, gold_table, unique_items
 from ragauge.scoring.highlights import Highlights, highlights
+from ragauge.scoring.places import ChunkPlaces, chunk_places
 from ragauge.scoring.scoring_run import ScoringPlan, job_of
 from ragauge.scoring.sums import RULES
 from ragauge.scoring.tasks.reduce import RangeReducer
@@ -29,6 +32,7 @@ from ragauge.spans import Span
 Marks = tuple[Mark, ...]
 _PLAIN = GoldDetails()
 _GOLD: Marks = ("gold",)
+_POSSIBLE: Marks = ("possible",)
 _NEGATIVE: Marks = ("negative",)
 _DOCUMENT: Marks = ("document",)
 
@@ -37,6 +41,8 @@ class WantedEvidence(NamedTuple):
     """What a question asks for: ids, documents, places, and more where there is more to know.
 
     `near`: a hit of another document than these can be evidence or a decoy by its id alone.
+    `chunks` are those in which the evidence may stand anywhere, where the run was scored so; they
+    are not among the ids and anchors then.
     """
 
     ids: Set[str]
@@ -45,6 +51,7 @@ class WantedEvidence(NamedTuple):
     anchors: tuple[Anchor, ...]
     shown: tuple[Anchor, ...]
     near: bool
+    chunks: tuple[ChunkPlaces, ...] = ()
 
 
 class EvidenceIdentifier:
@@ -84,6 +91,20 @@ class EvidenceIdentifier:
         self._reducer = reducer.reducer
         self._detail = reducer.reducer.detail
         self._numbers = {(item.qid, item.turn): place for place, item in enumerate(self.items)}
+        self.by_place: frozenset[int] = frozenset()
+
+    def follow_places(self, scores: Scores, questions: Iterable[int] | None = None) -> None:
+        """Take over which questions the scores judged by where in a chunk the evidence stands.
+
+        `questions` are their places among the scores, where these do not say so themselves.
+        """
+        values = scores.per_question
+        if values is None:
+            return
+        if questions is None:
+            questions = () if values.ends is None else values.ends.questions.tolist()
+        numbers = (self.number(values.qids[at], values.turns[at]) for at in questions)
+        self.by_place = frozenset(number for number in numbers if number is not None)
 
     def number(self, qid: str, turn: int | None) -> int | None:
         """The number of a question by its id and turn."""
@@ -106,7 +127,20 @@ class EvidenceIdentifier:
             docs |= {*details.docs, *(anchor.doc for anchor in lit)}
             ids |= {anchor.id for anchor in anchors if anchor.id is not None}
             near = not (details.decoy or details.wrong or any(not anchor.doc for anchor in anchors))
-        return WantedEvidence(ids, {doc for doc in docs if doc}, details, anchors, lit, near)
+        chunks: tuple[ChunkPlaces, ...] = ()
+        if details is not None and question in self.by_place:
+            least = self.plan.options.least_evidence
+            chunks = tuple(
+                chunk
+                for chunk in chunk_places(details, least=least)
+                if details.counted[chunk.number]
+            )
+            near = False  # a hit with the id of a chunk may say of itself that it lies elsewhere
+            anchors = tuple(anchor for anchor in anchors if not is_somewhere(anchor))
+            ids -= {chunk.anchor.id for chunk in chunks if chunk.anchor.id is not None}
+        return WantedEvidence(
+            ids, {doc for doc in docs if doc}, details, anchors, lit, near, chunks
+        )
 
     def places(self, wanted: WantedEvidence, hits: Sequence[Hit]) -> list[EvidencePlace | None]:
         """Where hits lie; None for those of which only the id can matter."""
@@ -128,20 +162,60 @@ class EvidenceIdentifier:
             for hit in hits
         ]
 
-    def ranks(self, question: int, hits: Sequence[Hit]) -> tuple[int, ...]:
-        """The ranks, from 1, of the hits that are evidence of a question."""
-        wanted = self.wanted(question)
-        return tuple(
-            rank
-            for rank, (hit, place) in enumerate(
-                zip(hits, self.places(wanted, hits), strict=True), 1
-            )
-            if is_gold(wanted, hit.id, place)
-        )
+    def hit_marks(
+        self, wanted: WantedEvidence, hits: Sequence[Hit], places: Sequence[EvidencePlace | None]
+    ) -> list[Marks]:
+        """What each hit of a list is, apart from being cited."""
+        first: dict[str, int] = {}
+        for rank, hit in enumerate(hits):
+            first.setdefault(hit.id, rank)
+        relevance = self._relevance(wanted, places, first)
+        return [
+            self._marks(wanted, hit.id, place, relevance.get(rank))
+            for rank, (hit, place) in enumerate(zip(hits, places, strict=True))
+        ]
 
-    def marks(self, wanted: WantedEvidence, name: str, place: EvidencePlace | None) -> Marks:
-        """What a hit or citation is, apart from being cited."""
+    def cited_marks(self, wanted: WantedEvidence, cited: Sequence[EvidencePlace]) -> list[Marks]:
+        """The same of the different citations of an answer."""
+        relevance = self._relevance(wanted, cited, {})
+        return [
+            self._marks(wanted, place.id, place, relevance.get(number))
+            for number, place in enumerate(cited)
+        ]
+
+    def _relevance(
+        self,
+        wanted: WantedEvidence,
+        places: Sequence[EvidencePlace | None],
+        first: Mapping[str, int],
+    ) -> dict[int, bool]:
+        """The ranks of what may be evidence somewhere in a chunk, and whether it surely is."""
+        ranked = [(rank, place) for rank, place in enumerate(places) if place is not None]
+        surely: dict[int, bool] = {}
+        for chunk in wanted.chunks:
+            least = self.plan.options.least_evidence
+            try:
+                relevance = hits_in_chunk(chunk, ranked, first, least=least)
+            except FieldError:
+                continue  # offsets of another unit: nothing can be said
+            for one in relevance:
+                if one.possibly:
+                    surely[one.rank] = one.surely or surely.get(one.rank, False)
+        return surely
+
+    def _marks(
+        self,
+        wanted: WantedEvidence,
+        name: str,
+        place: EvidencePlace | None,
+        surely: bool | None,
+    ) -> Marks:
+        """What a hit or citation is; `surely` is said of what may be evidence somewhere."""
         details = wanted.details
+        if surely is not None:
+            negative = details is not None and place is not None and is_negative(place, details)
+            mark = _GOLD if surely or is_gold(wanted, name, place) else _POSSIBLE
+            return (*mark, "negative") if negative else mark
         if place is None and name not in wanted.ids:
             return _NEGATIVE if details is not None and name in details.negatives else ()
         negative = details is not None and (

@@ -28,6 +28,8 @@ FOREIGN_SHARE = 0.05
 """So many traces, and more than this share of those that say their question, may be a slip."""
 FEWEST_UNMATCHED = 3
 """Questions with evidence and hits below which a run may have found nothing, and by right."""
+NOTHING_FOUND = ("nothing-placed", "ids-never-match")
+"""Blocks of runs whose hits cannot be recognised: that no evidence is among them says nothing."""
 
 _NEEDS_EVIDENCE_OR_CITATIONS = frozenset(
     ("answer.precision", "answer.grounded_precision", "answer.coverage", "answer.compliance")

@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ragauge.metrics.batch import NEVER, Batch
 from ragauge.metrics.columns import Bools, Ints
 from ragauge.metrics.facts import Fact
+from ragauge.metrics.metric import Metric
 from ragauge.model.labels import CAUSES, LABELS
+
+
+class LabelColumns(NamedTuple):
+    """The label and the cause of each record by their codes, and whether it cites evidence."""
+
+    labels: NDArray[np.uint8]
+    causes: NDArray[np.uint8]
+    hit: Bools
+
+    def between(self, start: int, end: int) -> LabelColumns:
+        """Those of some records."""
+        part = slice(start, end)
+        return LabelColumns(self.labels[part], self.causes[part], self.hit[part])
+
+
+def labels_of(batch: Batch, correct: Metric) -> LabelColumns:
+    """The labels and causes of records; `correct` is the profile's precision metric."""
+    assert correct.value is not None
+    labels = label_records(
+        batch,
+        np.asarray(correct.value(batch, 0), np.bool_),
+        grounded=correct.id == "answer.grounded_precision",
+    )
+    return LabelColumns(labels, refine_records(batch, labels), batch.hit.copy())
+
 
 _LABEL_CODE = {label: code for code, label in enumerate(LABELS)}
 
@@ -52,6 +80,9 @@ _OPEN = ("UNLABELLED", "NO_ANSWER", "OVER_REFUSAL", "ANS_NO_HIT")
 
 
 _CAUSE_CODE = {cause: code for code, cause in enumerate(CAUSES, 1)}
+
+PLACE_UNKNOWN_CAUSE = _CAUSE_CODE["place-unknown"]
+"""The code of the cause of what depends on where in a chunk the evidence stands."""
 
 
 def refine_records(batch: Batch, labels: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -159,8 +159,9 @@ POSSIBLE_TABLE = "possible_rank"
 SIZE_TABLE = "hit_bytes"
 """The table of sizes of hits, by their rank."""
 
-CITED_TABLE = "cites_somewhere"
-"""The table of records that cite evidence at some places of a chunk, and not at others."""
+POSSIBLE_CITED_TABLE = "possible_citation"
+"""The table of citations that may be of a chunk of which no place is known, by their numbers: 1
+where it is named by its id, and surely is."""
 
 OWN_TABLE = "own_chunk"
 """The table of chunks that a hit names by their ids: 1 where it lies at their place or says nothing
@@ -168,7 +169,7 @@ of its own, -1 where it lies elsewhere."""
 
 TOUCH_TABLE = "touched_chunk"
 """The table of chunks that another hit or citation touches: 1 where a list of chunks has all of
-these with the chunk itself, else 2."""
+these with the chunk itself, else 2; 0 where it is the very chunk under another id."""
 
 HITS_TABLE = "touching_hits"
 """The table of records with a hit that touches a chunk; all its covers are in the next ones."""

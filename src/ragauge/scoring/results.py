@@ -361,9 +361,9 @@ def row_results(totals: Totals, table: GoldTable) -> tuple[RowResult, ...]:
     batches = [batch for _, batch, _ in totals.rows]
     question = np.concatenate([batch.question for batch in batches]).tolist()
     answered = np.concatenate([batch.answered for batch in batches]).tolist()
-    hit = np.concatenate([batch.hit for batch in batches]).tolist()
+    hit = np.concatenate([labelled.hit for _, _, labelled in totals.rows]).tolist()
     refused = np.concatenate([batch.refused for batch in batches]).tolist()
-    labels = np.concatenate([labels for _, _, labels in totals.rows]).tolist()
+    labels = np.concatenate([labelled.labels for _, _, labelled in totals.rows]).tolist()
     return tuple(
         RowResult(
             qid=table.qids[question[i]],
@@ -376,13 +376,25 @@ def row_results(totals: Totals, table: GoldTable) -> tuple[RowResult, ...]:
     )
 
 
-def state_counts(questions: Questions) -> dict[str, dict[str, int]]:
-    """How many questions have which λ, as computed and as recorded."""
+def state_counts(questions: Questions, ends: RunEnds | None) -> dict[str, dict[str, int]]:
+    """How many questions have which λ, as computed and as recorded.
+
+    `open` are those of which it depends on the place of the evidence.
+    """
+    is_open = np.zeros(len(questions.state), np.bool_)
+    computed = questions.state
+    if ends is not None:
+        computed, high = (questions_at(questions, ends, high=end).state for end in (False, True))
+        is_open = computed != high
     states = {}
-    for name, codes in (("computed", questions.state), ("recorded", questions.recorded)):
+    for name, codes, unknown in (
+        ("computed", computed[~is_open], int(np.count_nonzero(is_open))),
+        ("recorded", questions.recorded, 0),
+    ):
         counts = Counter(codes[codes >= 0].tolist())
-        if counts:
+        if counts or unknown:
             states[name] = {state: counts[i] for i, state in enumerate(LAMBDA_STATES)}
+            states[name] |= {"open": unknown} if unknown else {}
     return states
 
 

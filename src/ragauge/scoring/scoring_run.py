@@ -24,7 +24,7 @@ from ragauge.formats.trec.qrels import Qrels, run_rows
 from ragauge.formats.trec.ranks import match
 from ragauge.formats.unread_fields import FieldUse, unread_notes
 from ragauge.metrics.batch import Batch
-from ragauge.metrics.columns import Bools
+from ragauge.metrics.columns import Bools, Ints
 from ragauge.metrics.metric import Selected, Tally
 from ragauge.model import phrases
 from ragauge.model.comparison import RANKS
@@ -38,6 +38,7 @@ from ragauge.model.scores import PLACE_UNKNOWN, MetricResult, Scores
 from ragauge.model.verdict import VerdictBlock
 from ragauge.scoring import input_checks, trec
 from ragauge.scoring.chunk_ends import RunEnds, run_ends
+from ragauge.scoring.chunk_labels import chunk_labels
 from ragauge.scoring.chunk_records import ChunkRecords
 from ragauge.scoring.evidence_pieces import gold_bytes, is_somewhere
 from ragauge.scoring.gold_table import GoldTable
@@ -179,6 +180,14 @@ def job_of(plan: ScoringPlan, table: GoldTable, source: Source, *, stored: bool 
     )
 
 
+class _PlacedBatch(NamedTuple):
+    """Records, with the slot of each and its position in the trace file."""
+
+    batch: Batch
+    slot: Ints
+    position: Ints
+
+
 class FilesTogether(NamedTuple):
     """What gold and traces say of each other, and why scores of them would mean nothing."""
 
@@ -240,9 +249,9 @@ class ScoringRun:
         self.trace_fields: FieldUse | None = None
         self.asked: list[tuple[int, QuestionTally]] = []
         self.trec_run: tuple[Qrels, Source] | None = None
-        # The records of questions whose evidence stands somewhere in a chunk: what they are worth
-        # depends on where, and is computed once all are in.
-        self.chunk_records: list[Batch] = []
+        # The records of questions whose evidence stands somewhere in a chunk: what they are worth,
+        # and how they are labelled, depends on where, and is computed once all are in.
+        self.chunk_records: list[_PlacedBatch] = []
         self.somewhere = _somewhere(table)
 
     def job(self, source: Source) -> Job:
@@ -370,19 +379,33 @@ class ScoringRun:
         self._total(self.second_pass.add(records))
 
     def _total(self, records: Records) -> None:
-        batch = batch_of(self.gold, self.rules, records, absent_counts=self.plan.absent_counts)
-        self.totals.add(batch, records.slot, records.position)
         if self.somewhere is not None:
             chosen = self.somewhere[records.question]
             if chosen.any():
-                self.chunk_records.append(
-                    batch_of(
-                        self.gold,
-                        self.rules,
-                        records.take(chosen, self.gold),
-                        absent_counts=self.plan.absent_counts,
-                    )
-                )
+                self.chunk_records.append(self._batch(records.take(chosen, self.gold)))
+                records = records.take(~chosen, self.gold)
+                if not len(records.question):
+                    return
+        self.totals.add(*self._batch(records))
+
+    def _batch(self, records: Records) -> _PlacedBatch:
+        batch = batch_of(self.gold, self.rules, records, absent_counts=self.plan.absent_counts)
+        return _PlacedBatch(batch, records.slot, records.position)
+
+    def _total_chunks(self) -> ChunkRecords | None:
+        """Add the records of questions whose evidence stands somewhere in a chunk, if any."""
+        run = self._chunk_records()
+        if run is None:
+            return None
+        labelled, run.open_answers = chunk_labels(
+            run, self.totals.correct, least=self.plan.options.least_evidence
+        )
+        begin = 0
+        for held in self.chunk_records:
+            end = begin + held.batch.size
+            self.totals.add(*held, labelled.between(begin, end))
+            begin = end
+        return run
 
     def stop_on_problems(self) -> None:
         """Raise what was wrong with the traces, if anything was."""
@@ -441,8 +464,11 @@ class ScoringRun:
         for records in self.second_pass.resolve(self.reader):
             self._total(records)
         seen = self.totals.seen.copy()
+        for held in self.chunk_records:
+            seen[held.batch.question] = True
         if not seen.all() and self.rules.keep != "every":
             self._total(absent_records(np.flatnonzero(~seen), self.gold))
+        chunk_records = self._total_chunks()
         tally = self._tally(seen)
         compared, note = self.second_pass.compare(self.reader)
         compared = {name: values[: len(seen)] for name, values in compared.items()}
@@ -454,7 +480,6 @@ class ScoringRun:
         )
         first = self.first_lines()
         placed = placing(self.placements, self.prefixes)
-        chunk_records = self._chunk_records()
         ends = None
         if chunk_records is not None and self.plan.judge_places:
             least = self.plan.options.least_evidence
@@ -472,6 +497,9 @@ class ScoringRun:
         )
         metrics = results.metrics()
         asked = self._asked()
+        blocks = tuple(self._blocks(metrics, placed, asked, first))
+        if any(block.code in input_checks.NOTHING_FOUND for block in blocks):
+            self.totals.searched = False  # what cannot be found is not missing
         return Scores(
             profile=self.plan.profile.name,
             dialect=self.plan.dialect.name,
@@ -492,7 +520,7 @@ class ScoringRun:
                 *(placed.sentences() if placed is not None else ()),
                 *self._findings(tally, first),
             ),
-            blocks=tuple(self._blocks(metrics, placed, asked, first)),
+            blocks=blocks,
             skipped=tuple(
                 f"{problem.place}: {problem.message}"
                 for problem in [*self.gold_problems, *self._located()]
@@ -502,7 +530,7 @@ class ScoringRun:
                 self.table.slices if self.plan.slices else {}, min_n=self.plan.options.min_n
             ),
             confusion=dict(self.totals.confusion),
-            states=state_counts(questions),
+            states=state_counts(questions, ends),
             embedders=tuple(sorted(self.embedders)),
             cites=self.totals.cited > 0,
             errors=self._errors(),
@@ -528,7 +556,7 @@ class ScoringRun:
             sure_bytes[number] = gold_bytes(
                 [place for place in details.places if not is_somewhere(place)]
             )
-        return ChunkRecords(self.chunk_records, chunks, sure_bytes)
+        return ChunkRecords([held.batch for held in self.chunk_records], chunks, sure_bytes)
 
     def _asked(self) -> QuestionTally:
         """How the questions of all traces compare; the lines of the first are those in ranges."""

@@ -22,7 +22,7 @@ from ragauge.metrics.populations import possible_members
 from ragauge.metrics.questions import Questions
 from ragauge.model.labels import CAUSES, LABELS, SEARCH_CAUSES
 from ragauge.model.trace import SlotKey
-from ragauge.scoring.labels import DEPTH, label_records, refine_records
+from ragauge.scoring.labels import DEPTH, LabelColumns, labels_of
 from ragauge.scoring.refusals import VERSION
 from ragauge.scoring.summary import QuestionSums, RecordValues, Sums, joined_values
 from ragauge.scoring.unit_ranks import UnitCollector
@@ -117,22 +117,26 @@ class Totals:
         self.most_recorded = np.full(questions, -1, np.int8)
         self.failed = FailedRecords(questions)
         self.keep_rows = keep_rows
-        self.rows: list[tuple[Ints, Batch, NDArray[np.uint8]]] = []
+        self.rows: list[tuple[Ints, Batch, LabelColumns]] = []
         self.keep_labels = keep_labels
         self.record_labels: list[tuple[Ints, Ints, NDArray[np.uint8]]] = []
         self.units = None if slot_codes is None else UnitCollector(gold, slot_codes)
 
-    def add(self, batch: Batch, slot: Ints, position: Ints) -> None:
-        """Add the records of a batch."""
+    def add(
+        self, batch: Batch, slot: Ints, position: Ints, labelled: LabelColumns | None = None
+    ) -> None:
+        """Add the records of a batch; labels are given where the records alone do not decide."""
+        if labelled is None:
+            labelled = labels_of(batch, self.correct)
         self._measure(batch)
-        labels = self._label(batch, position)
+        self._label(batch, position, labelled)
         self._count(batch)
         if self.units is not None:
-            self.units.add(batch, slot, position, labels)
+            self.units.add(batch, slot, position, labelled.labels)
         if self.keep_rows:
-            self.rows.append((position, batch, labels))
+            self.rows.append((position, batch, labelled))
         if self.keep_labels:
-            self.record_labels.append((batch.question, position, labels))
+            self.record_labels.append((batch.question, position, labelled.labels))
 
     def _measure(self, batch: Batch) -> None:
         members: dict[Population, tuple[Bools, dict[str, int]]] = {}
@@ -176,28 +180,24 @@ class Totals:
         units = exact_sums.to_units(np.asarray(values, np.float64)[inside], unit)
         np.add.at(sums, batch.question[inside], units)
 
-    def _label(self, batch: Batch, position: Ints) -> NDArray[np.uint8]:
+    def _label(self, batch: Batch, position: Ints, labelled: LabelColumns) -> None:
         questions = len(self.worst)
-        assert self.correct.value is not None
-        correct = np.asarray(self.correct.value(batch, 0), np.bool_)
-        grounded = self.correct.id == "answer.grounded_precision"
-        labels = label_records(batch, correct, grounded=grounded)
+        labels, causes, _ = labelled
         cells = labels.astype(np.int64) * questions + batch.question
         count_into(self.labels, cells)
         # Positions are below 2**56; the earliest of the worst wins.
         score = (labels.astype(np.int64) << 56) | ((1 << 56) - 1 - position)
         np.maximum.at(self.worst, batch.question, score)
-        causes = refine_records(batch, labels)
         with_cause = np.flatnonzero(causes)
         cells = (causes[with_cause].astype(np.int64) - 1) * questions + batch.question[with_cause]
         count_into(self.causes, cells)
         self.searched = self.searched or bool(batch.hit_count.any())
-        return labels
 
     def cause_counts(self) -> NDArray[np.int32]:
         """How many records of each question have which cause, as (causes, questions).
 
-        Where no trace of the run has a hit, nothing was recorded that could be missing.
+        Where no trace of the run has a hit, nothing was recorded that could be missing; nor can
+        be what hits could not be recognised as.
         """
         if self.searched:
             return self.causes

@@ -39,13 +39,12 @@ from ragauge.scoring.places import (
     ACCURATE_TABLE,
     ANYWHERE,
     CITED_COVER_TABLES,
-    CITED_TABLE,
     COVER_TABLES,
     HITS_TABLE,
     MOST_RANKS,
-    NOT_FOUND,
     OWN_TABLE,
     PLACE_TABLE,
+    POSSIBLE_CITED_TABLE,
     POSSIBLE_TABLE,
     SIZE_TABLE,
     TOUCH_TABLE,
@@ -147,7 +146,7 @@ class TraceDetails:
         if answer is not None:
             places = self.citations(answer, trace.hits, dict(ranked), first, item)
             if details is not None:
-                facts |= self._cited(record, question, details, places)
+                facts |= self._cited(record, details, places)
                 if details.somewhere:
                     self._chunks_cited(record, question, details, places)
                 facts |= self._strings(details, answer)
@@ -391,15 +390,16 @@ class TraceDetails:
     ) -> bool:
         """Note whether anything but a chunk itself covers some of it, and return that.
 
-        An effective place has no hits of its own id, and is always looked at.
+        The very chunk under another id says nothing of how the others are cut. An effective place
+        has no hits of its own id, and is always looked at.
         """
-        others = [
-            cover
-            for cover in covers
-            if not is_whole(chunk, cover) and (cover.id != chunk.anchor.id or contradicted)
-        ]
+        others = [cover for cover in covers if cover.id != chunk.anchor.id or contradicted]
+        is_renamed = bool(others)
+        others = [cover for cover in others if not is_whole(chunk, cover)]
         if not others and not is_effective(chunk.anchor):
-            return False
+            if is_renamed:
+                self.tables.add(TOUCH_TABLE, record, chunk.number, 0)
+            return is_renamed
         listed = self._is_listed(chunk.anchor.id) and all(
             self._is_listed(cover.id) for cover in others
         )
@@ -456,11 +456,15 @@ class TraceDetails:
         """Add what citations cover of the chunks in which the evidence may stand anywhere."""
         add = self.tables.add
         ranked = list(enumerate(cited))
+        numbers = {place.id: number for number, place in reversed(ranked)}
         touched = False
         all_covers: list[tuple[ChunkPlaces, list[ChunkCover]]] = []
         for chunk in self._chunks_of(question, details):
             if not chunk.places:
                 touched = True
+                for number, is_sure in possible_ranks(chunk, ranked, numbers):
+                    key = chunk.number * MOST_RANKS + min(number, MOST_RANKS - 1)
+                    add(POSSIBLE_CITED_TABLE, record, key, is_sure)
                 continue
             # Citations of one chunk at two places are two: their numbers stand for their ids.
             covers = touching(chunk, chunk_covers(chunk, ranked, {}))
@@ -609,45 +613,21 @@ class TraceDetails:
                     if covered:
                         self.tables.add(table, record, rank, covered)
 
-    def _cites_somewhere(self, question: int, cited: Sequence[EvidencePlace]) -> bool:
-        """Whether citations hold the evidence of a chunk at some of its places, but not at all."""
-        ranked = list(enumerate(cited))
-        first = {place.id: rank for rank, place in reversed(ranked)}
-        any_found = False
-        for chunk in self.somewhere.get(question, ()):
-            if chunk.places:
-                runs = place_runs(chunk, ranked, first, single=True)
-                found = [rank != NOT_FOUND for _, rank in runs]
-                is_sure = bool(found) and all(found)
-            else:
-                possible = list(possible_ranks(chunk, ranked, first))
-                found = [rank != NOT_FOUND for rank, _ in possible]
-                is_sure = any(certain for _, certain in possible)
-            if is_sure:  # one piece that is cited is enough
-                return False
-            any_found |= any(found)
-        return any_found
-
-    def _cited(
-        self, record: int, question: int, details: GoldDetails, cited: Sequence[EvidencePlace]
-    ) -> int:
+    def _cited(self, record: int, details: GoldDetails, cited: Sequence[EvidencePlace]) -> int:
         add = self.tables.add
         facts = 0
         wanted = set(details.ids)
         pieces: set[int | str] = set()
         hitting = 0
-        sure = False
         for place in cited:
             met: set[int | str] = {place.id} if place.id in wanted else set()
-            for number, anchor in enumerate(details.anchors):
-                if details.counted[number] and is_relevant(place, anchor):
-                    met.add(number)
-                    sure |= not is_somewhere(anchor)
-            sure |= place.id in wanted
+            met |= {
+                number
+                for number, anchor in enumerate(details.anchors)
+                if details.counted[number] and is_relevant(place, anchor)
+            }
             hitting += bool(met)
             pieces |= met
-        if details.somewhere and not sure and self._cites_somewhere(question, cited):
-            add(CITED_TABLE, record, 0, 1)
         if details.anchors:
             add("cited_places", record, 0, len(cited))
             add("cited_relevant", record, 0, hitting)

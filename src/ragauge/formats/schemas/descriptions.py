@@ -149,7 +149,8 @@ SCORES_FIELDS = {
     "slices.BY.PART.metrics.ID.ends[].errored[].interval": "its 95 % interval",
     "refusal_rules.RULE": "refusals that this rule decided",
     "refusal_table.CASE": "refusal as a classification: the four counts of records",
-    "lambda.computed.STATE": "questions with this λ, computed from their slots",
+    "lambda.computed.STATE": "questions with this λ, computed from their slots; `open`: it "
+    "depends on where in its chunk the evidence stands",
     "lambda.recorded.STATE": "questions with this λ, as the traces record it",
     "embedders": "the embedders that the recorded ΔS come from",
     "cites": "whether any answer cites anything",
@@ -329,6 +330,8 @@ COMPARE_FIELDS = {
     "deltas.ID.open": "questions whose delta depends on the place",
     "deltas.ID.estimate": "the delta as a random sample of pinned questions has it, with a 95 % "
     "interval",
+    "deltas.ID.guess": "both values and the delta if the evidence stands where the words of the "
+    "question do, with --guess-place; nothing is decided by it",
     "deltas.ID.unrounded": "the same before rounding",
     "slices.DIMENSION.PART.n": "compared questions in the part",
     "slices.DIMENSION.PART.deltas.ID.a": "the value of the first run, over questions of the part "

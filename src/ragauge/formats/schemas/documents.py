@@ -123,6 +123,7 @@ _DELTA = record(
     estimate=optional(record(delta=NUMBER, interval=INTERVAL, pins=WHOLE, by=TEXT)),
     unrounded=record(a=OR_NUMBER, b=OR_NUMBER, delta=OR_NUMBER, interval=INTERVAL),
 )
+_DELTA["properties"]["guess"] = record(a=NUMBER, b=NUMBER, delta=NUMBER)  # where it is asked for
 _SLICE_DELTA = record(a=NUMBER, b=NUMBER, delta=NUMBER, n=WHOLE, interval=INTERVAL)
 _CHECK_FIELDS = {
     "questions": WHOLE,

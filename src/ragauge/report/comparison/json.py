@@ -143,6 +143,11 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "b_band": rounded_pair(delta.b_band),
         "open": delta.open,
         "estimate": None if delta.estimate is None else msgspec.to_builtins(delta.estimate),
+        **(
+            {}
+            if delta.guess is None
+            else {"guess": {name: rounded(value) for name, value in delta.guess._asdict().items()}}
+        ),
         "unrounded": {"a": delta.a, "b": delta.b, "delta": delta.delta, "interval": delta.interval},
     }
 

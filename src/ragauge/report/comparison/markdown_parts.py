@@ -113,11 +113,13 @@ def delta_table(
 ) -> list[str]:
     """A table of metrics; the sides are called so."""
     holm = ["p (Holm)"] if any(delta.p_holm is not None for delta in deltas) else []
-    heads = ["metric", *sides, "Δ", "95 % interval", "p", *holm, "n", "detectable"]
-    return markdown.table(heads, [_delta(delta, escape, corrected=bool(holm)) for delta in deltas])
+    guess = ["guess"] if sentences.has_guess(deltas) else []
+    heads = ["metric", *sides, "Δ", "95 % interval", "p", *holm, *guess, "n", "detectable"]
+    rows = [_delta(delta, escape, corrected=bool(holm), guessed=bool(guess)) for delta in deltas]
+    return markdown.table(heads, rows)
 
 
-def _delta(delta: Delta, escape: Escape, *, corrected: bool) -> tuple[str, ...]:
+def _delta(delta: Delta, escape: Escape, *, corrected: bool, guessed: bool) -> tuple[str, ...]:
     """A row; a p-value of its own column where some are corrected, and only those stand there."""
     change = sentences.change(delta)
     return (
@@ -129,6 +131,7 @@ def _delta(delta: Delta, escape: Escape, *, corrected: bool) -> tuple[str, ...]:
         sentences.bounds(delta.interval or delta.band_interval),
         sentences.chance(delta.p),
         *([sentences.chance(delta.p_holm)] if corrected else []),
+        *([sentences.guess(delta)] if guessed else []),
         str(delta.n),
         phrases.number(delta.detectable),
     )
@@ -147,6 +150,8 @@ def legend(deltas: Sequence[Delta], sides: tuple[str, str] = ("a", "b")) -> str:
         clauses.append("↓ marks metrics of which less is better")
     if any(delta.band is not None for delta in deltas):
         clauses.append("… stands between two ends: gold names chunks, and places are unknown")
+    if sentences.has_guess(deltas):
+        clauses.append(sentences.GUESS_NOTE)
     return f"{'; '.join(clauses)}."
 
 

@@ -146,6 +146,22 @@ def chance(p: float | None) -> str:
     return f"{p:.0e}" if p < 0.00005 else f"{p:.4f}"
 
 
+GUESS_NOTE = (
+    "guess: Δ if the evidence stands where the words of the question do, which favours retrievers "
+    "that match words; it decides nothing"
+)
+
+
+def has_guess(deltas: Iterable[Delta]) -> bool:
+    """Whether any difference has a guess, and a table a column for it."""
+    return any(delta.guess is not None for delta in deltas)
+
+
+def guess(delta: Delta) -> str:
+    """The difference at guessed places."""
+    return "" if delta.guess is None else phrases.signed_number(delta.guess.delta)
+
+
 def shown_deltas(deltas: Iterable[Delta]) -> list[Delta]:
     """The metrics with a value on either side, the gated ones first."""
     valued = [delta for delta in deltas if _has_value(delta)]
@@ -210,6 +226,7 @@ def delta_line(delta: Delta) -> str:
         f"{metric_name(delta)}: {side(delta.a, delta.a_band)} → {side(delta.b, delta.b_band)}, "
         f"{change(delta)} ({bounds(delta.interval or delta.band_interval)}), "
         f"p {chance(corrected(delta))}"
+        f"{'' if delta.guess is None else f', guess {guess(delta)}'}"
     )
 
 

@@ -75,8 +75,9 @@ def _print_deltas(console: Console, view: ComparisonView) -> None:
     from rich.text import Text
 
     deltas = sentences.shown_deltas(view.comparison.deltas)
-    rows = [_cells(delta) for delta in deltas]
-    heads = _fitting(rows, view.width)
+    guessed = sentences.has_guess(deltas)
+    rows = [_cells(delta, guessed=guessed) for delta in deltas]
+    heads = _fitting(rows, view.width, guessed=guessed)
     if heads:
         table = _table(*heads, right=tuple(heads[1:]))
         for delta, row in zip(deltas, rows, strict=True):
@@ -123,13 +124,14 @@ def _print_slices(console: Console, view: ComparisonView) -> None:
         console.print()
 
 
-def _cells(delta: Delta) -> list[str]:
+def _cells(delta: Delta, *, guessed: bool) -> list[str]:
     cells = [
         sentences.side(delta.a, delta.a_band),
         sentences.side(delta.b, delta.b_band),
         sentences.change(delta),
         sentences.bounds(delta.interval or delta.band_interval),
         sentences.chance(sentences.corrected(delta)),
+        *([sentences.guess(delta)] if guessed else []),
         str(delta.n),
         phrases.number(delta.detectable),
     ]
@@ -140,7 +142,7 @@ def _shortened(cell: str) -> str:
     return _LARGE.sub(lambda match: f"{float(match[0]):.1f}", cell)
 
 
-def _fitting(rows: list[list[str]], width: int) -> list[str]:
+def _fitting(rows: list[list[str]], width: int, *, guessed: bool) -> list[str]:
     """The heads of as many columns as fit; none if not even those that are always shown do.
 
     Before that, long names are broken in the rows, and then intervals too.
@@ -148,9 +150,9 @@ def _fitting(rows: list[list[str]], width: int) -> list[str]:
     if not rows:
         return []
     # `n` and `detectable` go first: with the interval on the screen they say the least.
-    heads = list(_HEADS)
+    heads = [*_HEADS[:_ALWAYS_SHOWN], *(["guess"] if guessed else []), *_HEADS[_ALWAYS_SHOWN:]]
     longest = max(len(row[0]) for row in rows)
-    while len(heads) > _ALWAYS_SHOWN and _width(heads, rows) > width:
+    while len(heads) > _ALWAYS_SHOWN + guessed and _width(heads, rows) > width:
         heads.pop()
     for is_narrow in (False, True):
         if is_narrow:
@@ -205,6 +207,8 @@ def _legend(deltas: list[Delta]) -> str:
         notes.append("↓ less is better")
     if any(delta.lost for delta in deltas):
         notes.append(f"{sentences.LOST} something has no result: see below")
+    if sentences.has_guess(deltas):
+        notes.append(sentences.GUESS_NOTE)
     return "; ".join(notes)
 
 

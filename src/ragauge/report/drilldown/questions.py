@@ -120,6 +120,7 @@ def just_scored(run: ScoredRun) -> Iterator[JustScored]:
 def details_of_scored(run: JustScored, scores: Scores, texts: Excerpts | None = None) -> Details:
     """The drill-downs of a run that was just scored, in the order of its questions."""
     labels = slot_labels(run.recogniser, scores, run.labels.of)
+    run.recogniser.follow_places(scores)
     side = _Side(run.recogniser, run.traces, labels, run.name, run.evidence, texts)
     return _details(side, scores, texts)
 
@@ -167,6 +168,9 @@ def details_of_comparison(
     with ExitStack() as stack:
         one = _side(stack, a, ground.items_a, plan, aligned.a, texts, ground.beside_a)
         other = _side(stack, b, ground.items_b, plan, aligned.b, texts, ground.beside_b)
+        if aligned.places is not None:
+            for side, scores in ((one, aligned.a), (other, aligned.b)):
+                side.recogniser.follow_places(scores, aligned.places.questions)
         gold = _Gold((one, other), texts)
         by_key: Mapping[Key, GoldItem] = {(item.qid, item.turn): item for item in ground.items}
         by_qid = {item.qid: item for item in ground.items}
@@ -216,6 +220,7 @@ def _side(
     if record.chunks is not None:
         chunks = thaw_chunks(store.chunks(record.chunks), record.run_id)
     recogniser = EvidenceIdentifier(plan, items, chunks, gold_name=inputs.gold_name, beside=beside)
+    recogniser.follow_places(scores)
     traces = stack.enter_context(by_question(store, record.run_id, recogniser))
     labels = slot_labels(recogniser, scores, stored_labels(store, record, recogniser))
     return _Side(recogniser, traces, labels, inputs.trace_name, _evidence(run), texts)
@@ -360,6 +365,7 @@ class _Side:
             return Attempt(paraphrase=paraphrase, seed=seed, turn=turn, error=CANNOT)
         recogniser, answer = self.recogniser, trace.answer
         places = recogniser.places(wanted, trace.hits)
+        marks = recogniser.hit_marks(wanted, trace.hits, places)
         cited, ranks = recogniser.cited(wanted, trace, places)
         return Attempt(
             paraphrase=paraphrase,
@@ -372,8 +378,10 @@ class _Side:
             error=trace.error,
             hits=tuple(
                 [
-                    self._hit(wanted, hit, place, rank in ranks)
-                    for rank, (hit, place) in enumerate(zip(trace.hits, places, strict=True))
+                    self._hit(wanted, hit, place, (*mine, "cited") if rank in ranks else mine)
+                    for rank, (hit, place, mine) in enumerate(
+                        zip(trace.hits, places, marks, strict=True)
+                    )
                 ]
             ),
             answer=None if answer is None else answer.said,
@@ -385,9 +393,8 @@ class _Side:
         )
 
     def _hit(
-        self, wanted: WantedEvidence, hit: Hit, place: EvidencePlace | None, cited: bool
+        self, wanted: WantedEvidence, hit: Hit, place: EvidencePlace | None, marks: Marks
     ) -> Passage:
-        marks = self.recogniser.marks(wanted, hit.id, place)
         chunk = self.chunks.get(hit.id) if self.chunks else None
         doc, section, text, spans, kind = hit.doc, hit.section, hit.text, hit.spans, hit.type
         if chunk is not None:
@@ -414,7 +421,7 @@ class _Side:
             delta_s=hit.delta_s,
             text=text,
             highlights=lit,
-            marks=(*marks, "cited") if cited else marks,
+            marks=marks,
         )
 
     def _shown_text(
@@ -434,7 +441,8 @@ class _Side:
         if not cited or trace.answer is None:
             return ()
         places = {place.id: place for place in cited}
-        marks = {name: self.recogniser.marks(wanted, name, place) for name, place in places.items()}
+        of_cited = self.recogniser.cited_marks(wanted, cited)
+        marks = {place.id: mine for place, mine in zip(cited, of_cited, strict=True)}
         needed = bool(self.chunks) or self.corpus_texts is not None
         retrieved = {hit.id for hit in trace.hits} if needed else set()
         return tuple(

@@ -12,7 +12,8 @@ from ragauge.report.html.details import PIECES, QUESTIONS, PageDetails
 from ragauge.report.html.size_budget import MOST_ID, capped
 
 MARKS = {
-    "gold": "evidence", "document": "right document", "negative": "known wrong", "cited": "cited",
+    "gold": "evidence", "possible": "may be evidence", "document": "right document",
+    "negative": "known wrong", "cited": "cited",
 }  # fmt: skip
 """How the marks of hits are called on the page."""
 

@@ -3,8 +3,8 @@
    the page as text nodes, so nothing in it can become an element. */
 (() => {
   const SIGNS = { good: "✓", warn: "!", bad: "✕", quiet: "·" };
-  const MARK_SIGNS = { gold: "★", document: "▤", negative: "⊘", cited: "❞" };
-  const MARK_TONES = { gold: "good", document: "quiet", negative: "bad", cited: "info" };
+  const MARK_SIGNS = { gold: "★", possible: "☆", document: "▤", negative: "⊘", cited: "❞" };
+  const MARK_TONES = { gold: "good", possible: "warn", document: "quiet", negative: "bad", cited: "info" };
   const LONG = 420;
   const TEASER = 260;
   const root = document.documentElement;

@@ -14,7 +14,7 @@ from ragauge.model.chunk import Chunk
 from ragauge.model.gold import Anchor, GoldItem
 from ragauge.model.payloads import UNREADABLE, thaw, trace_of
 from ragauge.model.run import ResultFacts, ResultRow
-from ragauge.model.scores import QuestionResult
+from ragauge.model.scores import QuestionResult, Scores
 from ragauge.model.trace import Hit, Trace
 from ragauge.report.terminal.stored_runs import labelled
 from ragauge.scoring.identify import EvidenceIdentifier
@@ -28,12 +28,15 @@ _NEAR = 3
 class Result(Struct, frozen=True, kw_only=True):
     """One stored result of the question; `expected` are the ranks of hits that were wanted.
 
-    A trace that cannot be read is None.
+    A trace that cannot be read is None. `by_place`: gold names a chunk, and where in it the
+    evidence stands decides; then `possible` are the ranks of hits that may be evidence.
     """
 
     facts: ResultFacts
     trace: Trace | None
     expected: tuple[int, ...] = ()
+    possible: tuple[int, ...] = ()
+    by_place: bool = False
 
 
 class Closeup(Struct, frozen=True, kw_only=True):
@@ -52,9 +55,9 @@ def close_up(
     chunks: dict[str, Chunk],
     rows: Iterable[ResultRow],
     *,
-    outcomes: Iterable[QuestionResult] = (),
+    scores: Scores | None = None,
 ) -> Closeup:
-    """Find a question in the gold set, among the results of a run, and among its outcomes."""
+    """Find a question in the gold set, among the results of a run, and in its scores."""
     stored = [row for row in rows if row.facts.query_id == query_id]
     gold_items = tuple(item for item in items if item.qid == query_id)
     if not gold_items and not stored:
@@ -62,6 +65,8 @@ def close_up(
     recogniser = EvidenceIdentifier(
         plan_of(snapshot.scoring, metrics=()), items, chunks, gold_name=snapshot.inputs.gold_name
     )
+    if scores is not None:
+        recogniser.follow_places(scores)
     results = []
     for row in stored:
         try:
@@ -70,14 +75,41 @@ def close_up(
             results.append(Result(facts=row.facts, trace=None))
             continue
         item = recogniser.find(trace.qid or query_id, trace.question, trace.turn)
-        ranks = () if item is None else recogniser.ranks(item, trace.hits)
-        results.append(Result(facts=row.facts, trace=trace, expected=ranks))
+        expected, possible = _marked_ranks(recogniser, item, trace.hits)
+        results.append(
+            Result(
+                facts=row.facts,
+                trace=trace,
+                expected=expected,
+                possible=possible,
+                by_place=item in recogniser.by_place,
+            )
+        )
     return Closeup(
         query_id=query_id,
         items=gold_items,
         results=tuple(results),
-        outcomes={outcome.turn: outcome for outcome in outcomes if outcome.qid == query_id},
+        outcomes={
+            outcome.turn: outcome
+            for outcome in (() if scores is None else scores.questions)
+            if outcome.qid == query_id
+        },
     )
+
+
+def _marked_ranks(
+    recogniser: EvidenceIdentifier, question: int | None, hits: Sequence[Hit]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The ranks, from 1, of the hits that are evidence of a question, and of those that may be."""
+    if question is None:
+        return (), ()
+    wanted = recogniser.wanted(question)
+    marks = recogniser.hit_marks(wanted, hits, recogniser.places(wanted, hits))
+    expected, possible = (
+        tuple(rank for rank, mine in enumerate(marks, 1) if mark in mine)
+        for mark in ("gold", "possible")
+    )
+    return expected, possible
 
 
 def _unknown(query_id: str, items: Sequence[GoldItem]) -> RagaugeError:
@@ -104,6 +136,7 @@ def documents(close: Closeup) -> Iterator[dict[str, Any]]:
             "kind": "result",
             **result.facts._asdict(),
             "expected_ranks": list(result.expected),
+            **({"possible_ranks": list(result.possible)} if result.by_place else {}),
             "trace": None if result.trace is None else msgspec.to_builtins(result.trace),
         }
 
@@ -162,19 +195,20 @@ def _result_lines(result: Result, width: int) -> list[str]:
     slot_words = [f"{name} {value}" for name, value in slot.items() if value is not None]
     line = "" if trace is None or trace.line is None else f", line {trace.line}"
     rank = "no evidence found" if facts.hit_rank is None else f"first evidence {facts.hit_rank}"
+    if result.by_place:
+        rank = "gold does not say where in its chunk the evidence stands"
     head = [f"{facts.ordinal + 1}{line}: {facts.outcome}, {rank}"]
     head += [", ".join(slot_words)] if slot_words else []
     lines = labelled("result", head, width)
     if trace is None:
         return [*lines, *labelled("", ["the stored trace cannot be read"], width)]
     lines += labelled("error", [trace.error] if trace.error is not None else [], width)
-    hits = [
-        f"{'*' if rank in result.expected else ' '}{rank} {_hit(hit)}"
-        for rank, hit in enumerate(trace.hits, 1)
-    ]
+    hits = [f"{_sign(rank, result)}{rank} {_hit(hit)}" for rank, hit in enumerate(trace.hits, 1)]
     lines += labelled("hits", hits or ["none"], width)
     if result.expected:
         lines += labelled("", ["* expected"], width)
+    if result.possible:
+        lines += labelled("", ["? expected if the evidence stands there"], width)
     answer = trace.answer
     if answer is not None:
         answer_text = "refused" if answer.refused else answer.said
@@ -184,6 +218,12 @@ def _result_lines(result: Result, width: int) -> list[str]:
     if timing is not None and timing.total is not None:
         lines += labelled("took", [f"{timing.total:g} ms"], width)
     return lines
+
+
+def _sign(rank: int, result: Result) -> str:
+    if rank in result.expected:
+        return "*"
+    return "?" if rank in result.possible else " "
 
 
 def _hit(hit: Hit) -> str:

@@ -91,7 +91,7 @@ def test_a_question_comes_out_as_it_went_in() -> None:
     assert found["expected"] == [{"name": "guide.md#S.7", "doc": "guide.md", "quote": "treasure"}]
     assert [each["seed"] for each in found["attempts"]] == ["0", "1"]
     hits = found["attempts"][0]["hits"]
-    assert hits["marks"] == [0, 0b1001, 0]  # gold is the first bit, cited the fourth
+    assert hits["marks"] == [0, 0b10001, 0]  # gold is the first bit, cited the fifth
     assert hits["highlights"] == {"1": [[7, 15]]}
     assert hits["score"] == [0.79, 0.78, 0.77]  # 1 - 21/100 for the first: 7 * 3 = 21
     assert hits["delta_s"] == [0.25, 0.25, 0.25]
