@@ -50,8 +50,8 @@ def campaign(effort: float) -> int:
             every += totals
     print(grid("llrrrrrrrrrr", HEADS, rows))
     print(
-        f"\n{faults} of {len(rows)} rows with an error that may not be: a sign, a gate or a kind of "
-        "evidence that is wrong, or a missed regression of evidence that its chunk holds. "
+        f"\n{faults} of {len(rows)} rows with an error that may not be: a sign, a gate or a kind "
+        "of evidence that is wrong, or a missed regression of evidence that its chunk holds. "
         f"{every['wrong']} of {every['sure']:,} sure regressions are wrong (at most "
         f"{MOST_WRONG:.1%} may be), {every['missed']} of {every['true']:,} true ones are called "
         f"`no` (at most {MOST_MISSED:.1%}): their evidence is cut by the border of its chunk."
