@@ -26,6 +26,7 @@ from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 import ragauge
+from ragauge.scoring.refusals import LazyPattern
 from ragauge.text import citations_in
 
 BOUNDED = {
@@ -124,6 +125,8 @@ def _patterns_in(
     """The patterns of a value, each with the field of a struct that holds it, if one does."""
     if isinstance(value, re.Pattern):
         yield field, value
+    elif isinstance(value, LazyPattern):
+        yield field, value.compiled
     elif depth < 4 and isinstance(value, Mapping):
         for inner in value.values():
             yield from _patterns_in(inner, depth + 1, field)

@@ -20,8 +20,6 @@ from tests.architecture.source_text import (
     target,
 )
 
-pytestmark = pytest.mark.xdist_group("source")  # parsing all of it takes a second
-
 # A package may import what stands behind it, never what stands before it.
 ORDER = (
     "__main__", "pytest_plugin", "testing", "api",

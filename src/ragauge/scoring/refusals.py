@@ -9,8 +9,8 @@ declining is no refusal, but for what leads to a conclusion that declines. See d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from importlib import import_module
 from itertools import accumulate
@@ -23,6 +23,31 @@ from ragauge.text import citation_list
 VERSION = 1
 """The version of the rules below and of the patterns of all languages: it grows when they change,
 and so do the versions of the metrics that depend on refusals."""
+
+
+class LazyPattern:
+    """A pattern that is compiled when it is first used: those of English take 30 ms.
+
+    A run whose answers have none of the stems uses none of them.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The pattern itself."""
+        return re.compile(self.pattern)
+
+    @cached_property
+    def match(self) -> Callable[..., re.Match[str] | None]:
+        """Its `match`, kept so that a call costs no more than that of the pattern."""
+        return self.compiled.match
+
+    @cached_property
+    def search(self) -> Callable[..., re.Match[str] | None]:
+        """Its `search`, kept as well."""
+        return self.compiled.search
 
 
 class LanguagePatterns(Struct, frozen=True, kw_only=True):
@@ -49,17 +74,17 @@ class LanguagePatterns(Struct, frozen=True, kw_only=True):
 
     replaces: tuple[tuple[str, str], ...] = ()
     stems: tuple[str, ...]
-    whole: re.Pattern[str]
-    declines: re.Pattern[str]
-    lacks: re.Pattern[str]
-    unless: re.Pattern[str]
-    opens: re.Pattern[str]
-    asides: re.Pattern[str]
-    turns: re.Pattern[str]
-    concludes: re.Pattern[str]
-    results: re.Pattern[str]
-    supposes: re.Pattern[str]
-    answers: re.Pattern[str]
+    whole: LazyPattern
+    declines: LazyPattern
+    lacks: LazyPattern
+    unless: LazyPattern
+    opens: LazyPattern
+    asides: LazyPattern
+    turns: LazyPattern
+    concludes: LazyPattern
+    results: LazyPattern
+    supposes: LazyPattern
+    answers: LazyPattern
     splits: re.Pattern[str]
     concedes: re.Pattern[str]
 
@@ -104,23 +129,23 @@ _SHORT = 24
 _DECLINING = ("declines", "lacks")
 
 
-def any_of(*alternatives: str) -> re.Pattern[str]:
+def any_of(*alternatives: str) -> LazyPattern:
     """A pattern that takes any of some others."""
-    return re.compile("|".join(alternatives))
+    return LazyPattern("|".join(alternatives))
 
 
-def at_words(*alternatives: str) -> re.Pattern[str]:
+def at_words(*alternatives: str) -> LazyPattern:
     """The same for patterns that begin at the beginning of a word, after `^` or a boundary.
 
     To say so once saves trying dozens of alternatives at every letter, which takes ten times as
     long.
     """
-    return re.compile(rf"\b(?=\w)(?:{'|'.join(alternatives)})")
+    return LazyPattern(rf"\b(?=\w)(?:{'|'.join(alternatives)})")
 
 
-def all_of(*alternatives: str) -> re.Pattern[str]:
+def all_of(*alternatives: str) -> LazyPattern:
     """A pattern that takes any of some others from the beginning of a text to its end."""
-    return re.compile(f"^(?:{'|'.join(alternatives)})$")
+    return LazyPattern(f"^(?:{'|'.join(alternatives)})$")
 
 
 class Clause(Struct, frozen=True):

@@ -12,7 +12,6 @@ from msgspec import Struct
 from ragauge import registry
 from ragauge.config import Config
 from ragauge.errors import Place, RagaugeError
-from ragauge.files.http_client import WebError, host_and_port
 from ragauge.files.redaction import redacted
 from ragauge.files.toml_lines import TomlKey
 from ragauge.model.access import Access
@@ -158,6 +157,9 @@ def live_settings_outside(live: Mapping[str, Any]) -> list[tuple[TomlKey, str]]:
 
 
 def _accesses_of_webhook(live: Mapping[str, Any], key: TomlKey, url: str) -> Sequence[Access]:
+    # Here, because every command asks what it needs, and few of them need a connection.
+    from ragauge.files.http_client import WebError, host_and_port
+
     try:
         host, port = host_and_port(url)
     except WebError:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
 from ragauge.model.options import RefusalLanguage
-from ragauge.scoring.refusals import NaturalRefusals, declines_as_a_whole, language_patterns
+from ragauge.scoring.refusal_languages import en
+from ragauge.scoring.refusals import (
+    LazyPattern,
+    NaturalRefusals,
+    declines_as_a_whole,
+    language_patterns,
+)
 from tests.support.cases import cases
 
 LABELLED = Path(__file__).parent / "refusals"
@@ -112,3 +119,12 @@ def test_long_answers_are_looked_at_from_both_ends() -> None:
     assert not natural.declines(f"{filler}i don't know.")
     assert not natural.declines(f"i don't know. {filler}")
     assert natural.declines(f"{'please contact us. ' * 5_000}".join(("i don't know. ", "")))
+
+
+def test_patterns_are_compiled_when_they_are_used_first() -> None:
+    """To compile those of English takes as long as all that a small run does."""
+    patterns = importlib.reload(en).PATTERNS
+    assert isinstance(patterns.declines, LazyPattern)
+    assert "compiled" not in vars(patterns.declines)
+    assert patterns.declines.search("i cannot find it") is not None
+    assert "compiled" in vars(patterns.declines)

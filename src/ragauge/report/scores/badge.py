@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import math
 from typing import NamedTuple
-from xml.sax.saxutils import escape
 
 from ragauge.codes import ExitCode
 from ragauge.model.phrases import count
@@ -80,7 +80,8 @@ def _width(text: str) -> int:
 def _svg(badge: _BadgeMessage) -> str:
     left, right = _width(_LABEL), _width(badge.text)
     whole = left + right
-    label, message_text = _LABEL, escape(legal(plain(badge.text)), {'"': "&quot;"})
+    label = _LABEL
+    message_text = html.escape(legal(plain(badge.text)), quote=False).replace('"', "&quot;")
     half, middle = left / 2, left + right / 2
     words = "".join(
         f'<text x="{x:g}" y="14" textLength="{length}">{text}</text>'
