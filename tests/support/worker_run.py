@@ -19,7 +19,8 @@ from ragauge.live import worker
 class Part:
     name = "odd"
     def step(self, now):
-        logging.getLogger("ragauge.live").info("an app\\x1b]0;title\\x07\\n::error::of %s", "data")
+        log = logging.getLogger("ragauge.live")
+        log.info("an app\\x1b]0;title\\x07\\n::error::x\\nINFO %s", "promote")
         print("a target prints\\x1b[2J", flush=True)
         try:
             http_client.request("POST", "http://127.0.0.1:1/hook", b"", {}, 5.0)

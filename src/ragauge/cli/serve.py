@@ -17,6 +17,7 @@ from ragauge.cli.store_options import CONFIG_OPTION, STORE_OPTION
 from ragauge.cli.streams import safe_streams
 from ragauge.files import connections
 from ragauge.files.redaction import without_password
+from ragauge.text import plain
 
 if TYPE_CHECKING:
     from ragauge.config import Config
@@ -24,7 +25,22 @@ if TYPE_CHECKING:
     from ragauge.live.settings import LiveSettings
 
 _WORKER = "from ragauge.cli.serve import run_worker; run_worker()"
-_LOG_FORMAT = "%(asctime)s %(levelname)s %(message)s"
+
+
+class _LineFormatter(logging.Formatter):
+    """One line for each message: names in traces have line ends, and would forge lines."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        return plain(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        return "\n".join(f"  {line}" for line in super().formatException(ei).splitlines())
+
+
+def _start_log() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_LineFormatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 @click.command("serve", short_help="Collect traces of a running system, and watch it.")
@@ -65,7 +81,7 @@ def COMMAND(host: str | None, port: int | None, rate: float | None, **where: Any
     )
     url = live_store_url(asked)
     permit(config, [need for need in needs_of_live(config) if need.key != ("store",)])
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=_LOG_FORMAT)
+    _start_log()
     return _serve(settings, url, config)
 
 
@@ -77,7 +93,7 @@ def run_worker() -> None:
 
     with safe_streams():
         connections.listen(say)
-        logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=_LOG_FORMAT)
+        _start_log()
         main()
 
 
