@@ -58,7 +58,10 @@ def fuzz(effort: float) -> int:
     failed = _pytest(["tests/properties", "tests/oracles", chosen], environment)
     print("\nRandom tests of single modules and commands:\n")
     others = ["tests/unit", "tests/cli", "tests/conformance", "-m", "hypothesis", chosen]
-    return _pytest(others, environment) or failed
+    failed = _pytest(others, environment) or failed
+    print("\nRuns that are killed and resumed:\n")
+    killed = ["tests/e2e/test_run.py", "-k", "killed_and_resumed", chosen]
+    return _pytest(killed, environment) or failed
 
 
 def docs(_: float) -> int:

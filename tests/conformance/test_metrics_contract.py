@@ -26,11 +26,13 @@ from ragauge.scoring.join import batch_of
 from tests.conformance.runs import ORDINARY_GOLD, ORDINARY_TRACE, random_rows, scored
 from tests.support.cases import cases
 
+# All in one process: the runs that the tests look at take seconds to make.
+pytestmark = pytest.mark.xdist_group("metrics contract")
 METRICS = list(registry.metrics().values())
 PROFILES = list(registry.profiles())
 CUT_OFFS = (1, 2, 5)
 EXAMPLE_K = 5
-RANDOM_RUNS = 40
+RANDOM_RUNS = 20
 CLOSE = 1e-12
 NEVER_FALLING = (
     "retrieval.recall", "retrieval.recall_all", "retrieval.hit", "retrieval.mrr", "retrieval.map",

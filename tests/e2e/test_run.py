@@ -21,11 +21,12 @@ import pytest
 
 from ragauge.model.payloads import thaw
 from tests.e2e.process import COMMAND, environment, run, write
+from tests.support.effort import seeds
 from tests.support.postgres import own_schema, server_url
 from tests.support.web_servers import Request, http, serving
 
 FIXED = {"SOURCE_DATE_EPOCH": "1794733200"}
-KILLS = range(20)
+KILLS = seeds(2)  # `make slow-fuzz` kills 40
 QUESTIONS = 2000
 
 # Answers from the question alone, in a little while; some questions fail, always in the same way.
