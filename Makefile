@@ -48,7 +48,9 @@ help: ## show this list
 demo: $(DEMO_READY) ## score the bundled example, where one gate fails
 	$(DEMO_VENV)/bin/ragauge demo
 
-test: lint types browser javascript site ## check everything: style, types, all tests
+# What keeps one core busy goes side by side: environments, style, types and the site.
+test: ## check everything: style, types, all tests
+	$(MAKE) -j2 $(READY) $(ADAPTERS_READY) lint types browser javascript site
 	$(PYTEST) $(PARALLEL)
 	$(MAKE) adapters
 
@@ -70,7 +72,7 @@ unit: $(READY) ## the fast lane, under a minute: source, vectors, one module at 
 	  tests/architecture tests/unit tests/vectors
 
 adapters: $(ADAPTERS_READY) ## the tests of the adapters and clients, each against its real library
-	$(ADAPTERS_VENV)/bin/python -m pytest -q tests/unit/targets/test_adapters.py tests/unit/targets/test_quickstarts.py tests/unit/formats/test_rows_in_memory.py tests/unit/api tests/unit/recorder tests/unit/test_licences.py tests/e2e/test_live_clients.py::test_langchain_with_openinference tests/e2e/test_live_clients.py::test_llama_index_with_openinference
+	$(ADAPTERS_VENV)/bin/python -m pytest -q $(PARALLEL) tests/unit/targets/test_adapters.py tests/unit/targets/test_quickstarts.py tests/unit/formats/test_rows_in_memory.py tests/unit/api tests/unit/recorder tests/unit/test_licences.py tests/e2e/test_live_clients.py::test_langchain_with_openinference tests/e2e/test_live_clients.py::test_llama_index_with_openinference
 
 golden: $(READY) ## rewrite the golden outputs; read the diff before you commit it
 	$(PYTEST) tests/golden --update-golden
