@@ -131,6 +131,9 @@ def question_key(text: str | None) -> str:
     return " ".join(unicodedata.normalize("NFC", text or "").casefold().split())
 
 
+MADE_ID = re.compile("q-[0-9a-f]{12}")
+
+
 def question_id(text: str) -> str:
     """The id of a gold item that has none of its own: the same for the same question."""
     return f"q-{sha256(question_key(text).encode()).hexdigest()[:12]}"

@@ -45,6 +45,16 @@ def test_an_id_is_never_replaced_by_a_text(folder: Folder) -> None:
     assert document["joined"] == {"by_id": 1, "by_text": 1, "ambiguous": 0, "unmatched": 1}
 
 
+def test_gold_without_ids_has_none_that_a_trace_could_name(folder: Folder) -> None:
+    """The id of a log line made every trace one of no gold item, though its question is there."""
+    gold = [{name: value for name, value in item.items() if name != "qid"} for item in ITEMS]
+    rows = [{**row, "id": f"evt-{number}"} for number, row in enumerate(ROWS)]
+    plain, named = scored(folder, gold, ROWS), scored(folder, gold, rows)
+    assert named["metrics"] == plain["metrics"]
+    assert named["missing"] == 0
+    assert "the gold set has no ids: traces are joined by their questions" in str(named["err"])
+
+
 def test_a_question_that_gold_has_twice_is_ambiguous(folder: Folder) -> None:
     twice = [*ITEMS, {**ITEMS[0], "qid": "A9", "relevant": ["elsewhere"]}]
     document = scored(folder, twice, [*ROWS, {"question": "No such question?", "hits": []}])

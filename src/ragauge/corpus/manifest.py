@@ -322,6 +322,8 @@ def _bytes_of(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError as error:
         hint = "name a folder that `ragauge corpus build` wrote"
+        if path.parent.is_dir() and path.name == MANIFEST:
+            hint = f"first `ragauge corpus build {path.parent} -o corpus`, then --corpus corpus"
         raise RagaugeError.of("file-not-found", f"`{path}` is not there", hint=hint) from error
     except OSError as error:
         message = f"`{path}` cannot be read: {error.strerror or error}"

@@ -19,10 +19,8 @@ from ragauge.files.open import PathLike
 from ragauge.formats.detect import FormatChoice, choose
 from ragauge.formats.field_map import NO_FIELDS, FieldMaps
 from ragauge.formats.load import (
-    as_trec,
-    gold_questions,
     load_gold,
-    open_source,
+    open_sources,
     read_gold,
     read_traces,
 )
@@ -160,15 +158,9 @@ def probed_file(
 ) -> ProbeInput:
     """The traces of a file, with the gold set where one is given."""
     with ExitStack() as stack:
-        gold_source = open_source(stack, gold, fields=fields)
-        trace_source = open_source(
-            stack,
-            traces,
-            "traces",
-            fields=fields,
-            questions=lambda: gold_questions(gold, gold_source, dialect),
+        gold_source, trace_source = open_sources(
+            stack, gold, traces, fields=fields, dialect=dialect
         )
-        gold_source = as_trec(gold_source, trace_source)
         assert trace_source is not None
         choice = choose(dialect, profile, gold=gold_source, trace=trace_source)
         loaded = read_traces(trace_source, choice)

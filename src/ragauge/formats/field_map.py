@@ -86,12 +86,23 @@ class FieldMap(Struct, frozen=True, kw_only=True):
     """The entries for one side, and the fields of it that are known to be unread.
 
     `stage` says which list of hits is read where traces have those before and after a reranker.
+    `by_question`: gold has no ids, so what is called an id in a trace is that of something else.
     """
 
     side: Side
     entries: tuple[FieldEntry, ...] = ()
     ignore: tuple[str, ...] = ()
     stage: Stage = "last"
+    by_question: bool = False
+
+    @property
+    def roots(self) -> frozenset[str]:
+        """The fields of a row that the paths begin with."""
+        paths = (field_path(entry.path) for entry in self.entries if entry.path)
+        whole = (entry.part is None for entry in self.entries if entry.path)
+        return frozenset(
+            path.root for path, is_row in zip(paths, whole, strict=True) if is_row and path.root
+        )
 
     def updated(self, entries: Sequence[FieldEntry]) -> FieldMap:
         """The map with other entries for the fields that are named."""
@@ -305,6 +316,8 @@ class FieldMapper:
             for root in (one.path.root, one.path.text):
                 if root is not None and root not in self.names:
                     drop.add(root)
+            if one.path.covers is not None:
+                drop.update(filter(one.path.covers, row))
         renamed = {name: value for name, value in row.items() if name not in drop}
         renamed.update(values)
         for head, map_entry in self.entry_mappers.items():
@@ -314,7 +327,7 @@ class FieldMapper:
     def _map_parts(self, row: dict[str, Any], head: str, map_entry: _EntryMapper) -> None:
         for name in _SPELLINGS[self.side][head]:
             if name in row:
-                entries = _plain_value(row[name])
+                entries = plain_value(row[name])
                 if isinstance(entries, str):
                     entries = self.open_list(entries)
                 if isinstance(entries, str) and map_entry.itself:  # one of which the map tells
@@ -383,18 +396,19 @@ class _Decoded(dict[str, Any]):
 
     def __init__(self, row: Mapping[str, Any], *, whole: bool) -> None:
         super().__init__(
-            {name: _plain_value(value) for name, value in row.items()} if whole else row
+            {name: plain_value(value) for name, value in row.items()} if whole else row
         )
 
     def __getitem__(self, name: str) -> Any:
         value = super().__getitem__(name)
         if isinstance(value, msgspec.Raw):
-            value = _plain_value(value)
+            value = plain_value(value)
             self[name] = value
         return value
 
 
-def _plain_value(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
+    """A value of a row, decoded where it is raw JSON."""
     return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
 
 

@@ -1,4 +1,4 @@
-"""Paths into a row of somebody else's: `answer`, `metadata.qid`, `sources[].id`, or JMESPath."""
+"""Paths into a row of somebody else's: `answer`, `metadata.qid`, `sources[].id`, `context_*`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from ragauge.errors import RagaugeError
 
 _NAME = r'"(?:[^"\\]|\\.)+"|[^.\[\]"\'`|*?{}@&(),!<>=]+'
 _STEP = re.compile(rf"(?P<name>{_NAME})|(?P<each>\[\])|\[(?P<index>-?[0-9]{{1,9}})\]")
+_NUMBERED = re.compile(
+    r"(?P<before>[^.\[\]*\"'`|?{}@&()!<>=]+)\*(?P<behind>[^.\[\]*\"'`|?{}@&()!<>=]*)"
+)
 _decode = msgspec.json.Decoder().decode
 
 
@@ -38,13 +41,15 @@ Find = Callable[[Mapping[str, Any]], Any]
 class FieldPath(Struct, frozen=True):
     """A path that was read: the field of the row that it begins with, and what it finds.
 
-    `root` is None where only the whole row will do; `plain`: the path is that one field.
+    `root` is None where only the whole row will do; `plain`: the path is that one field. `covers`
+    tells which fields are meant where a path is of several.
     """
 
     text: str
     root: str | None
     plain: bool
     find: Find
+    covers: Callable[[str], bool] | None = None
 
 
 def opened_text(text: str) -> Any:
@@ -62,6 +67,9 @@ def field_path(text: str, open_text: Callable[[str], Any] = opened_text) -> Fiel
     """
     if text.strip() == ITSELF:
         return FieldPath(text, None, False, lambda value: value)
+    numbered = _NUMBERED.fullmatch(text.strip())
+    if numbered is not None:
+        return _numbered_fields(text, numbered["before"], numbered["behind"])
     steps = _steps(text.strip())
     if steps is None:
         return FieldPath(text, None, False, _jmespath(text))
@@ -75,6 +83,25 @@ def field_path(text: str, open_text: Callable[[str], Any] = opened_text) -> Fiel
         return row[flat] if flat is not None and flat in row else _walk(row, steps, open_text)
 
     return FieldPath(text, root, len(steps) == 1, find)
+
+
+def _numbered_fields(text: str, before: str, behind: str) -> FieldPath:
+    """`context_*`: the fields with a number in the place of the star, by that number.
+
+    Tables have a column for each rank; where there were fewer hits the last ones are empty.
+    """
+    name = re.compile(rf"{re.escape(before)}([0-9]{{1,4}}){re.escape(behind)}")
+
+    def find(row: Mapping[str, Any]) -> Any:
+        found = [(int(match[1]), one) for one in row if (match := name.fullmatch(one))]
+        if not found:
+            return MISSING
+        values = [row[one] for _, one in sorted(found)]
+        while values and (values[-1] is None or values[-1] == ""):
+            values.pop()
+        return values
+
+    return FieldPath(text, None, False, find, lambda one: name.fullmatch(one) is not None)
 
 
 def _steps(text: str) -> tuple[Step, ...] | None:

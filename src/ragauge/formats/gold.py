@@ -282,7 +282,7 @@ def _grades(value: Any) -> dict[str, float]:
 
 
 def _docs(name: str, value: Any) -> tuple[str, ...] | None:
-    if value is None:
+    if value is None or value == "":  # a table has no other way to say that there is none
         return None
     return (as_id(value, name),) if isinstance(value, str | int) else as_ids(value, name)
 

@@ -23,16 +23,15 @@ from ragauge.formats.fast_rows import FastGoldDecoder
 from ragauge.formats.field_map import NO_FIELDS, FieldMaps, Side, as_field_maps
 from ragauge.formats.gold import Locate
 from ragauge.formats.imports.convert import converted_source
-from ragauge.formats.imports.foreign_format import ForeignFile
 from ragauge.formats.json_rows import decode_row, duplicate_key_error
 from ragauge.formats.loaded_rows import LoadedRows
-from ragauge.formats.renamed_rows import renamed_source
+from ragauge.formats.renamed_rows import NAMED_BY_QUESTION, renamed_source
 from ragauge.formats.rows_in_memory import Rows, file_of_rows, rereadable
 from ragauge.formats.traces import RowReader
 from ragauge.formats.trec.beir import is_beir, qrels_file
 from ragauge.formats.trec.lines import BadLine, BadLines
 from ragauge.formats.trec.qrels import TrecRow, qrels_rows, run_rows
-from ragauge.formats.wrapped_rows import refuse_wrapped_rows
+from ragauge.formats.wrapped_rows import unwrapped_columns, unwrapped_rows
 from ragauge.model.gold import GoldItem, GoldSet
 from ragauge.model.trace import Hit, Trace, TraceSet
 
@@ -100,13 +99,35 @@ def open_source(
             return stack.enter_context(opened(qrels_file(given)))
         file = stack.enter_context(unpacked(given))
     own = fields.gold if side == "gold" else fields.traces
+    unwrapped = unwrapped_columns(stack, file)
+    file = file if unwrapped is None else unwrapped.file
     # Whoever says where their fields are knows the file better than its shape tells.
     if not own.entries:
         converted = converted_source(stack, file, side, questions=questions)
         if converted is not None:
             return renamed_source(stack, converted, own) if own.stage == "first" else converted
-        refuse_wrapped_rows(ForeignFile(file), side)
-    return renamed_source(stack, inspect(file), own)
+    unwrapped = unwrapped or unwrapped_rows(stack, file, side, roots=own.roots)
+    if unwrapped is None:
+        return renamed_source(stack, inspect(file), own)
+    source = inspect(unwrapped.file)
+    return renamed_source(stack, replace(source, notes=(*source.notes, unwrapped.note)), own)
+
+
+def open_sources(
+    stack: ExitStack, gold: object, traces: object, *, fields: FieldMaps, dialect: str
+) -> tuple[Source | None, Source | None]:
+    """The sources of gold and traces that belong together."""
+    gold_source = open_source(stack, gold, fields=fields)
+    if gold_source is not None and any(NAMED_BY_QUESTION in note for note in gold_source.notes):
+        fields = replace(fields, traces=replace(fields.traces, by_question=True))
+    trace_source = open_source(
+        stack,
+        traces,
+        "traces",
+        fields=fields,
+        questions=lambda: gold_questions(gold, gold_source, dialect),
+    )
+    return _as_trec(gold_source, trace_source), trace_source
 
 
 def gold_questions(given: object, source: Source | None, dialect: str) -> dict[str, str]:
@@ -119,7 +140,7 @@ def gold_questions(given: object, source: Source | None, dialect: str) -> dict[s
     return {item.qid: item.question for item in loaded.items if item.question is not None}
 
 
-def as_trec(gold: Source | None, trace: Source | None) -> Source | None:
+def _as_trec(gold: Source | None, trace: Source | None) -> Source | None:
     """The gold source, as judgements where the traces are a TREC run and it is no JSON."""
     if gold is None or trace is None or trace.layout != "run" or gold.layout != "lines":
         return gold

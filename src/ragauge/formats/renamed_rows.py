@@ -21,7 +21,8 @@ from ragauge.files.duplicate_keys import duplicate_keys
 from ragauge.files.fields import FieldError, Row
 from ragauge.files.ranges import MAX_LINE, Source, rows_of
 from ragauge.files.temporary_file import temporary_file
-from ragauge.formats.field_map import FieldMap, FieldMapper, refuse_missing
+from ragauge.formats.evidence_rows import with_rows_as_evidence
+from ragauge.formats.field_map import FieldMap, FieldMapper, plain_value, refuse_missing
 from ragauge.formats.field_path import opened_text
 from ragauge.formats.gold import misspelt_id
 from ragauge.formats.hit_rows import with_rows_as_hits
@@ -29,12 +30,13 @@ from ragauge.formats.library_hits import NOTE, holds_library_hits, with_known_hi
 from ragauge.formats.rerank_stages import at_first_stage, refuse_single_stage
 from ragauge.formats.table_cells import CellReader, listed_cell, opened_cell
 from ragauge.model.field_spellings import GOLD_SPELLINGS, TRACE_SPELLINGS
-from ragauge.text import question_id
+from ragauge.text import MADE_ID, question_id
 
 RowStep = Callable[[Mapping[str, Any]], dict[str, Any]]
 """Makes a row of a row; values may be raw JSON."""
 
 NAMED_BY_QUESTION = "no item has an id: each is named after its question"
+_JOINED_BY_QUESTION = "the gold set has no ids: traces are joined by their questions"
 _LOOKED_AT = 100
 """Rows whose fields are named where a path leads nowhere."""
 _encode = msgspec.json.Encoder().encode
@@ -61,6 +63,9 @@ def renamed_source(stack: ExitStack, source: Source, fields: FieldMap) -> Source
     if _may_hold_library_hits(source, fields) and holds_library_hits(source):
         steps.append(with_known_hits)
         notes += (NOTE,)
+    if fields.by_question and _has_other_ids(source, steps):
+        steps.append(_named_by_question)
+        notes += (_JOINED_BY_QUESTION,)
     if fields.stage == "first":
         steps.append(at_first_stage)
     if not steps:
@@ -74,8 +79,9 @@ def renamed_source(stack: ExitStack, source: Source, fields: FieldMap) -> Source
     renamed = replace(
         source, path=copy.path, start=0, size=size, layout=layout, notes=notes, tabular=False
     )
-    if source.tabular and fields.side == "traces":
-        renamed = with_rows_as_hits(stack, renamed)
+    if source.tabular:
+        as_one = with_rows_as_hits if fields.side == "traces" else with_rows_as_evidence
+        renamed = as_one(stack, renamed)
     if fields.stage == "first":
         refuse_single_stage(renamed)
     return renamed
@@ -128,6 +134,36 @@ def _with_question_id(row: Mapping[str, Any]) -> dict[str, Any]:
     return dict(row)
 
 
+def _has_other_ids(source: Source, steps: Sequence[RowStep]) -> bool:
+    """Whether the first traces have ids, and are to be named after their questions instead."""
+    for first in islice(_decoded(source), _LOOKED_AT):
+        row: Mapping[str, Any] = first
+        try:
+            for step in steps:
+                row = step(row)
+        except FieldError:
+            continue
+        if _named_by_question(row) != row:
+            return True
+    return False
+
+
+def _named_by_question(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A trace under the id that gold without ids has for its question; without one as it is."""
+    names = [name for name in TRACE_SPELLINGS["qid"] if name in row]
+    asked = (plain_value(row.get(name)) for name in TRACE_SPELLINGS["question"])
+    question = next((text for text in asked if isinstance(text, str) and text.strip()), None)
+    if question is None or any(_is_made_id(plain_value(row[name])) for name in names) or not names:
+        return dict(row)
+    rest = {name: value for name, value in row.items() if name not in names}
+    return {"qid": question_id(question), **rest}
+
+
+def _is_made_id(value: Any) -> bool:
+    """Whether an id was made of a question, as in the traces of `ragauge run`."""
+    return isinstance(value, str) and MADE_ID.fullmatch(value) is not None
+
+
 def _decoded(source: Source) -> Iterator[Row]:
     for _, data, _, _ in rows_of(source):
         try:
@@ -153,6 +189,8 @@ def _copied(source: Source, steps: Sequence[RowStep]) -> Iterator[bytes]:
                 place = Place(source.name, number)
                 problems.append(Problem(error.code, error.message, error.hint, place))
             continue
+        if source.layout == "object":
+            row = row.replace(b"\n", b" ")  # values that are copied as they stand may be long
         yield before + b"\n" * (number - line) + row
         line = number
         before = b"," if is_array else b"\n"

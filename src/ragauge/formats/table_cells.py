@@ -14,13 +14,14 @@ from ragauge.formats.field_path import opened_text
 from ragauge.model.field_spellings import GOLD_SPELLINGS, TRACE_SPELLINGS
 
 _ID_LISTS = {
-    "gold": ("relevant", "relevant_docs", "negatives", "tags", "places"),
+    "gold": ("relevant", "relevant_docs", "negatives", "places"),
     "traces": ("hits", "citations"),
 }
 _TEXT_LISTS = {
     "gold": ("paraphrases", "claims", "must_contain", "forbidden", "constraints"),
     "traces": ("constraints_echo",),
 }
+_WORD_LISTS = {"gold": ("tags",), "traces": ()}
 _LISTS = {"gold": ("groups",), "traces": ()}
 _FLAGS = {"gold": ("answerable",), "traces": ("refused", "grounded")}
 _NUMBERS = {"gold": ("turn",), "traces": ("paraphrase", "turn", "delta_s", "total_ms")}
@@ -30,6 +31,9 @@ _SEEDS = {"gold": (), "traces": ("seed",)}
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+
+_ID = re.compile(r"(?=.*[0-9#/_:-])[^\s,]+")
+"""What looks like an id in a list with commas: no blank, and a sign that words do not have."""
 
 _LITERAL = re.compile(
     r"""\s*(?:(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(?P<number>-?[0-9][0-9_.eE+-]*)"""
@@ -49,6 +53,7 @@ class CellReader:
             for read, fields in (
                 (_ids, _ID_LISTS[side]),
                 (_texts, _TEXT_LISTS[side]),
+                (_words, _WORD_LISTS[side]),
                 (_list, _LISTS[side]),
                 (_flag, _FLAGS[side]),
                 (_number, _NUMBERS[side]),
@@ -74,7 +79,19 @@ def _ids(name: str, cell: str) -> Any:
     if listed is not None:
         return listed
     separator = "|" if "|" in cell else ";"
-    return [part.strip() for part in cell.split(separator) if part.strip()]
+    parts = [part.strip() for part in cell.split(separator) if part.strip()]
+    if len(parts) == 1 and "," in cell:
+        # Names of files have commas too (`Smith, John.pdf`), so all parts have to look like ids.
+        listed = [part.strip() for part in cell.split(",")]
+        return listed if all(map(_ID.fullmatch, listed)) else parts
+    return parts
+
+
+def _words(name: str, cell: str) -> Any:
+    listed = _listed(name, cell)
+    if listed is not None:
+        return listed
+    return [part.strip() for part in re.split("[|;,]", cell) if part.strip()]
 
 
 def _texts(name: str, cell: str) -> Any:

@@ -357,6 +357,13 @@ def unmatched_block(
             f"gold names places in documents, but no hit has one (hits are {kind}, {mine}); "
             f"{cure}, or log `doc` and `offsets` with the hits",
         )
+    if hits.ending is not None:
+        return VerdictBlock(
+            "ids-never-match",
+            f"no hit is of a document that the gold set names, though names end alike: hits have "
+            f"`{hits.ending}`; with the documents, `ragauge corpus build DIR -o corpus` and "
+            "--corpus corpus match names by their ends; else log the names that gold has",
+        )
     theirs = next((ids[0] for ids in keys.evidence if ids), None) or min(names, default="")
     return VerdictBlock(
         "ids-never-match",

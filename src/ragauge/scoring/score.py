@@ -25,7 +25,7 @@ from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source
 from ragauge.formats.detect import FormatChoice, choose, cutoffs
 from ragauge.formats.field_map import NO_FIELDS, FieldMaps, Stage, as_field_maps
-from ragauge.formats.load import as_trec, gold_questions, name_of, open_source
+from ragauge.formats.load import name_of, open_sources
 from ragauge.formats.rerank_stages import traces_at_first_stage
 from ragauge.formats.rows_in_memory import rereadable
 from ragauge.formats.unread_fields import FieldUse, Side, field_use, field_use_of_extra
@@ -194,15 +194,9 @@ def opened_inputs(
 ) -> Iterator[OpenedInputs]:
     """Open gold and traces, and choose dialect, profile and cut-offs for them."""
     with ExitStack() as stack:
-        gold_source = open_source(stack, gold, fields=fields)
-        trace_source = open_source(
-            stack,
-            traces,
-            "traces",
-            fields=fields,
-            questions=lambda: gold_questions(gold, gold_source, dialect),
+        gold_source, trace_source = open_sources(
+            stack, gold, traces, fields=fields, dialect=dialect
         )
-        gold_source = as_trec(gold_source, trace_source)
         stage = fields.traces.stage
         if trace_source is None and stage == "first":
             name = name_of(traces, None, "<traces>")

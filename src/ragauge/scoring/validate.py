@@ -18,7 +18,7 @@ from ragauge.files.open import PathLike, opened
 from ragauge.files.ranges import Source
 from ragauge.formats.detect import FormatChoice, choose
 from ragauge.formats.field_map import NO_FIELDS, FieldMaps
-from ragauge.formats.load import as_trec, gold_questions, name_of, open_source, read_traces
+from ragauge.formats.load import name_of, open_sources, read_traces
 from ragauge.formats.loaded_rows import LoadedRows
 from ragauge.formats.unread_fields import FieldUse, unread_notes
 from ragauge.gold.findings import gold_findings
@@ -78,15 +78,7 @@ def validate(
     `ignore_fields` nothing is said, though nothing reads them.
     """
     with ExitStack() as stack:
-        gold_source = open_source(stack, gold, fields=fields)
-        trace_source = open_source(
-            stack,
-            trace,
-            "traces",
-            fields=fields,
-            questions=lambda: gold_questions(gold, gold_source, dialect),
-        )
-        gold_source = as_trec(gold_source, trace_source)
+        gold_source, trace_source = open_sources(stack, gold, trace, fields=fields, dialect=dialect)
         choice = choose(dialect, profile, gold=gold_source, trace=trace_source)
         checks: list[FileCheck] = []
         findings = [choice.note] if choice.note else []

@@ -23,6 +23,12 @@ ROW = {
     "packed": '{"documents": [{"id": "p1"}, {"id": "p2"}]}',
     "nothing": None,
     "prose": "[1] is what it says",
+    "context_10": "c10",
+    "context_1": "c1",
+    "context_2": "",
+    "context_11": "",
+    "context_x": "no",
+    "hit 1 id": "h1",
 }
 
 
@@ -38,6 +44,9 @@ ROW = {
         ("groups[].docs[].id", ["a", "b", "c"]),  # the group without docs adds no entry
         ("packed.documents[].id", ["p1", "p2"]),  # JSON inside of a text
         ("nothing", None),
+        ("context_*", ["c1", "", "c10"]),  # by number, without the empty ones at the end
+        ("hit * id", ["h1"]),
+        ("other_*", MISSING),
         ("absent", MISSING),
         ("response.inner", MISSING),
         ("sources[7].id", MISSING),

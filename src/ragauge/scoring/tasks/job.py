@@ -59,6 +59,7 @@ class NamedHits(Struct, frozen=True, kw_only=True):
     example     the first of them, as a sentence names it
     retrieved   a hit is called as something that gold names; `matched` may be by citations alone
     example_hit the first hit, as a sentence names it
+    ending      a document of a hit whose name ends as one that gold names
     """
 
     matched: bool = False
@@ -69,6 +70,7 @@ class NamedHits(Struct, frozen=True, kw_only=True):
     example: str | None = None
     retrieved: bool = False
     example_hit: str | None = None
+    ending: str | None = None
 
     def __or__(self, later: NamedHits) -> NamedHits:
         return NamedHits(
@@ -80,6 +82,7 @@ class NamedHits(Struct, frozen=True, kw_only=True):
             example=later.example if self.example is None else self.example,
             retrieved=self.retrieved or later.retrieved,
             example_hit=later.example_hit if self.example_hit is None else self.example_hit,
+            ending=later.ending if self.ending is None else self.ending,
         )
 
 

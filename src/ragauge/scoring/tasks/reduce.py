@@ -6,6 +6,7 @@ error. The two paths give the same columns; a test compares them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence, Set
 from itertools import chain
 from typing import NamedTuple, cast
@@ -503,7 +504,14 @@ def named_hits(trace: Trace, names: Set[str], chunks: Mapping[str, Chunk]) -> Na
         example=next(map(_shown_name, called), None),
         retrieved=not of_hits.isdisjoint(names),
         example_hit=next(map(_shown_name, trace.hits), None),
+        ending=next((doc for doc in sorted(map(str, documents)) if _ends_as_one(doc, names)), None),
     )
+
+
+def _ends_as_one(doc: str, names: Set[str]) -> bool:
+    """Whether a document is one of some names with folders before it."""
+    parts = re.split(r"[/\\]", doc)
+    return any("/".join(parts[place:]) in names for place in range(1, len(parts)))
 
 
 def _shown_name(thing: Hit | Citation) -> str:
