@@ -18,9 +18,9 @@ TIMEOUT = 600  # the first time 27 MB are fetched
 
 
 def test_parsers_fail_on_no_real_document_and_on_no_changed_one() -> None:
-    """`make slow-documents` does the same with ten times as many."""
+    """`make slow-documents` does the same with a hundred times as many changes."""
     done = subprocess.run(
-        [sys.executable, "documents.py", "--small", "--mutations", "20"],
+        [sys.executable, "documents.py", "--small", "--mutations", "5"],
         cwd=BENCHMARKS, env=environment(), encoding="utf-8", capture_output=True, timeout=TIMEOUT,
         check=False,
     )  # fmt: skip
