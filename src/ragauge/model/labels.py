@@ -10,8 +10,7 @@ MEANINGS: dict[str, str] = {
     "OVER_REFUSAL": "refused, although there is an answer",
     "CLAIM_MISSING": "cites the evidence in scope, but no gold claim is in what was said",
     "OUT_OF_SCOPE": "cites the evidence, and also something that was not retrieved",
-    "ANS_NO_HIT": "answered without citing any of the evidence, or, where its cause is "
-    "place-unknown, perhaps without",
+    "ANS_NO_HIT": "answered without citing any of the evidence",
     "HALLUCINATION": "answered, although there is no answer",
     "ERRORED": "the trace carries an error",
     "MISSING": "no trace",
