@@ -270,6 +270,19 @@ def test_metrics_without_evidence_need_no_match(folder: Folder) -> None:
     assert (outcome.exit_code, "ids-never-match" in outcome.err) == (0, False)
 
 
+@pytest.mark.parametrize("cited", [["d#1"], None])
+def test_texts_are_never_named_as_ids_are_however_few_there_are(
+    folder: Folder, cited: list[str] | None
+) -> None:
+    gold: list[Row] = [{"qid": "Q1", "question": "Topic one?", "relevant": ["d#1"]}]
+    trace: Row = {"qid": "Q1", "hits": [{"text": "A passage."}], "answer": "x", "citations": cited}
+    outcome = scored(folder, gold, [trace], "--profile", "all")
+    assert (outcome.exit_code, "ids-never-match" in outcome.err) == (4, True)
+    # One question whose hit has an id may have missed by right.
+    named: Row = {**trace, "hits": [{"id": "d#2", "text": "A passage."}]}
+    assert scored(folder, gold, [named], "--profile", "all").exit_code == 0
+
+
 def test_answers_without_hits_say_why_retrieval_is_zero(folder: Folder) -> None:
     answers = [{"qid": f"Q{n}", "answer": "It is five."} for n in range(COUNT)]
     said = "no trace has hits that are read, and retrieval.* is 0 for that alone"

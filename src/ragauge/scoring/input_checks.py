@@ -27,7 +27,10 @@ FEWEST_FOREIGN = 3
 FOREIGN_SHARE = 0.05
 """So many traces, and more than this share of those that say their question, may be a slip."""
 FEWEST_UNMATCHED = 3
-"""Questions with evidence and hits below which a run may have found nothing, and by right."""
+"""Questions with evidence and hits below which a run may have found nothing, and by right.
+
+Not where hits are texts alone: those can never be called as gold calls its evidence.
+"""
 NOTHING_FOUND = ("nothing-placed", "ids-never-match")
 """Blocks of runs whose hits cannot be recognised: that no evidence is among them says nothing."""
 
@@ -326,13 +329,16 @@ def unmatched_block(
         return None
     columns = totals.gold
     has_evidence = (columns.piece_count > 0) | (columns.doc_count > 0)
-    if np.count_nonzero(totals.naming & has_evidence) < FEWEST_UNMATCHED:
+    questions = np.count_nonzero(totals.naming & has_evidence)
+    if not questions:
         return None
     names = names_in_gold()
     details = keys.details.values()
     places = [anchor for item in details for anchor in item.anchors]
     docs = {anchor.doc for anchor in places if anchor.doc}
     hits = named_hits(names | docs)
+    if questions < FEWEST_UNMATCHED and (hits.identified or not hits.quotable):
+        return None
     if hits.matched or (places and hits.listed):
         return None
     if places and hits.placed and not (docs and hits.documented):
@@ -388,10 +394,13 @@ def other_names_block(
     )
     columns = totals.gold
     has_evidence = (columns.piece_count > 0) | (columns.doc_count > 0)
-    if not ranked or np.count_nonzero(totals.retrieving & has_evidence) < FEWEST_UNMATCHED:
+    questions = np.count_nonzero(totals.retrieving & has_evidence)
+    if not ranked or not questions:
         return None
     names = names_in_gold()
     hits = named_hits(names)
+    if questions < FEWEST_UNMATCHED and (hits.identified or not hits.quotable):
+        return None
     if hits.retrieved or hits.example_hit is None:
         return None
     theirs = next((ids[0] for ids in keys.evidence if ids), None) or min(names, default="")

@@ -60,6 +60,7 @@ class NamedHits(Struct, frozen=True, kw_only=True):
     retrieved   a hit is called as something that gold names; `matched` may be by citations alone
     example_hit the first hit, as a sentence names it
     ending      a document of a hit whose name ends as one that gold names
+    identified  one has an id or a document of its own, and not its text alone
     """
 
     matched: bool = False
@@ -71,6 +72,7 @@ class NamedHits(Struct, frozen=True, kw_only=True):
     retrieved: bool = False
     example_hit: str | None = None
     ending: str | None = None
+    identified: bool = False
 
     def __or__(self, later: NamedHits) -> NamedHits:
         return NamedHits(
@@ -83,6 +85,7 @@ class NamedHits(Struct, frozen=True, kw_only=True):
             retrieved=self.retrieved or later.retrieved,
             example_hit=later.example_hit if self.example_hit is None else self.example_hit,
             ending=later.ending if self.ending is None else self.ending,
+            identified=self.identified or later.identified,
         )
 
 

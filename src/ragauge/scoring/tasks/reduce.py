@@ -505,6 +505,7 @@ def named_hits(trace: Trace, names: Set[str], chunks: Mapping[str, Chunk]) -> Na
         retrieved=not of_hits.isdisjoint(names),
         example_hit=next(map(_shown_name, trace.hits), None),
         ending=next((doc for doc in sorted(map(str, documents)) if _ends_as_one(doc, names)), None),
+        identified=any(hit.doc or hit.path or not hit.id.startswith(TEXT_ID) for hit in trace.hits),
     )
 
 
