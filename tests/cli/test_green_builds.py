@@ -498,9 +498,14 @@ COMPARISONS = [
          "only 2 of 60 questions expect", traces=lost(0, *EVERY[3:]),
          gold=lambda row: row if number_of(row) in (1, 2) else {
              **without("gold_citations")(row), "evidense": row["gold_citations"]}),
-    Case("compare: all lost", f"{COMPARE} --fail-on regression", 1, "regression",
+    Case("compare: all lost but one", f"{COMPARE} --fail-on regression", 1, "regression",
+         traces=lost(*EVERY[1:])),
+    Case("compare: all lost but one, by a gate", f"{COMPARE} --gates compare.toml", 1, "FAIL",
+         traces=lost(*EVERY[1:]), files=KEY),
+    # Not one hit is named as in gold, and what is cited is: are these ids of another index?
+    Case("compare: all lost", f"{COMPARE} --fail-on regression", 4, "no hit is",
          traces=lost(*EVERY)),
-    Case("compare: all lost, by a gate", f"{COMPARE} --gates compare.toml", 1, "FAIL",
+    Case("compare: all lost, by a gate", f"{COMPARE} --gates compare.toml", 4, "no hit is",
          traces=lost(*EVERY), files=KEY),
     Case("compare: a level on the command line", f"{COMPARE} --gates {HIT}>=0.9", 2, "max_drop"),
     Case("compare: no gates, and they are required", f"{COMPARE} --require-gates", 2, "no gate is"),
