@@ -7,7 +7,6 @@ exact one, reads one list and need not know of the other.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -22,6 +21,7 @@ from ragauge.model.trace import Trace
 
 _HITS = TRACE_SPELLINGS["hits"]
 _NULL = b"null"
+_BLOCK = 2**20
 
 
 def has_both_stages(row: Mapping[str, Any]) -> bool:
@@ -84,8 +84,14 @@ def mentions_field(source: Source, name: str) -> bool:
     if source.layout not in ("lines", "array", "object") or not source.size:
         return False
     quoted = f'"{name}"'.encode()
-    with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as m:
-        return m.find(quoted, source.start) >= 0
+    tail = b""
+    with open(source.path, "rb") as file:  # not mapped: all of it would count as memory
+        file.seek(source.start)
+        while block := file.read(_BLOCK):
+            if quoted in block or quoted in tail + block[: len(quoted)]:
+                return True
+            tail = block[-len(quoted) :]
+    return False
 
 
 def refuse_single_stage(source: Source) -> None:
